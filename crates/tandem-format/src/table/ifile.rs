@@ -1,0 +1,178 @@
+//! The IFile's tables.
+
+use super::whole;
+use crate::bytes::{get_u16, get_u32, get_u64};
+use crate::error::FormatError;
+use crate::units::{FANOUT, IMAP_PER_BLOCK};
+
+/// 504 addresses: a block of the block map, or a radix node. Trailing zeros are not stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Words(pub Vec<u64>);
+
+impl Words {
+    /// All zeros.
+    pub fn new() -> Words {
+        Words(vec![0; FANOUT])
+    }
+
+    /// The payload of its block.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.count() as usize * 8);
+        out.extend(self.0.iter().take(self.count() as usize).flat_map(|w| w.to_le_bytes()));
+        out
+    }
+
+    /// Checks a payload and takes it apart; always gives 504 addresses.
+    pub fn decode(payload: &[u8]) -> Result<Words, FormatError> {
+        whole("address table", payload, 8)?;
+        let mut words = Vec::with_capacity(FANOUT);
+        words.extend(payload.chunks_exact(8).map(|w| get_u64(w, 0)));
+        words.resize(FANOUT, 0);
+        Ok(Words(words))
+    }
+
+    /// Number of addresses up to the last that is not zero.
+    pub fn count(&self) -> u32 {
+        self.0.iter().take(FANOUT).rposition(|&w| w != 0).map_or(0, |last| last as u32 + 1)
+    }
+}
+
+impl Default for Words {
+    fn default() -> Words {
+        Words::new()
+    }
+}
+
+/// 252 entries of the i-node map. Trailing free entries are not stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImapBlock {
+    /// Both words of each entry.
+    pub entries: Vec<[u64; 2]>,
+}
+
+impl ImapBlock {
+    /// All free.
+    pub fn new() -> ImapBlock {
+        ImapBlock { entries: vec![[0; 2]; IMAP_PER_BLOCK] }
+    }
+
+    /// The payload of its block.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.count() as usize * 16);
+        for [a, b] in self.entries.iter().take(self.count() as usize) {
+            out.extend_from_slice(&a.to_le_bytes());
+            out.extend_from_slice(&b.to_le_bytes());
+        }
+        out
+    }
+
+    /// Checks a payload and takes it apart; always gives 252 entries.
+    pub fn decode(payload: &[u8]) -> Result<ImapBlock, FormatError> {
+        whole("i-node map", payload, 16)?;
+        let mut entries = Vec::with_capacity(IMAP_PER_BLOCK);
+        entries.extend(payload.chunks_exact(16).map(|e| [get_u64(e, 0), get_u64(e, 8)]));
+        entries.resize(IMAP_PER_BLOCK, [0; 2]);
+        Ok(ImapBlock { entries })
+    }
+
+    /// Number of entries up to the last that is not free.
+    pub fn count(&self) -> u32 {
+        let mut entries = self.entries.iter().take(IMAP_PER_BLOCK);
+        entries.rposition(|&e| e != [0; 2]).map_or(0, |last| last as u32 + 1)
+    }
+}
+
+impl Default for ImapBlock {
+    fn default() -> ImapBlock {
+        ImapBlock::new()
+    }
+}
+
+/// Use of one segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SegEntry {
+    /// Bytes of live blocks.
+    pub live: u32,
+    /// Whether it holds, or may hold, anything that is needed.
+    pub used: bool,
+    /// Number of the commit that last wrote to it.
+    pub stamp: u64,
+}
+
+impl SegEntry {
+    /// The payload of a table block with these entries.
+    pub fn encode_all(entries: &[SegEntry]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(entries.len() * 16);
+        for e in entries {
+            out.extend_from_slice(&e.live.to_le_bytes());
+            out.extend_from_slice(&u32::from(e.used).to_le_bytes());
+            out.extend_from_slice(&e.stamp.to_le_bytes());
+        }
+        out
+    }
+
+    /// Checks a payload and takes it apart.
+    pub fn decode_all(payload: &[u8]) -> Result<Vec<SegEntry>, FormatError> {
+        const STRUCTURE: &str = "segment usage";
+        whole(STRUCTURE, payload, 16)?;
+        let mut entries = Vec::with_capacity(payload.len() / 16);
+        for e in payload.chunks_exact(16) {
+            if e[4] > 1 {
+                return Err(FormatError::invalid(STRUCTURE, "state", format!("{}", e[4])));
+            }
+            entries.push(SegEntry { live: get_u32(e, 0), used: e[4] == 1, stamp: get_u64(e, 8) });
+        }
+        Ok(entries)
+    }
+}
+
+/// One group of data blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GroupEntry {
+    /// Free data blocks.
+    pub free: u32,
+    /// Directories that have the group as their home.
+    pub dirs: u32,
+    /// I-nodes of those directories.
+    pub inodes: u32,
+    /// Its free space is stored as a bitmap, else as a list.
+    pub bitmap: bool,
+    /// Table blocks that its free space takes up.
+    pub chunks: u16,
+}
+
+impl GroupEntry {
+    /// The payload of a table block with these entries.
+    pub fn encode_all(entries: &[GroupEntry]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(entries.len() * 32);
+        for e in entries {
+            out.extend_from_slice(&e.free.to_le_bytes());
+            out.extend_from_slice(&e.dirs.to_le_bytes());
+            out.extend_from_slice(&e.inodes.to_le_bytes());
+            out.extend_from_slice(&u16::from(e.bitmap).to_le_bytes());
+            out.extend_from_slice(&e.chunks.to_le_bytes());
+            out.extend_from_slice(&[0; 16]);
+        }
+        out
+    }
+
+    /// Checks a payload and takes it apart.
+    pub fn decode_all(payload: &[u8]) -> Result<Vec<GroupEntry>, FormatError> {
+        const STRUCTURE: &str = "group table";
+        whole(STRUCTURE, payload, 32)?;
+        let mut entries = Vec::with_capacity(payload.len() / 32);
+        for e in payload.chunks_exact(32) {
+            if e[12] > 1 {
+                return Err(FormatError::invalid(STRUCTURE, "form", format!("{}", e[12])));
+            }
+            entries.push(GroupEntry {
+                free: get_u32(e, 0),
+                dirs: get_u32(e, 4),
+                inodes: get_u32(e, 8),
+                bitmap: e[12] == 1,
+                chunks: get_u16(e, 14),
+            });
+        }
+        Ok(entries)
+    }
+}
