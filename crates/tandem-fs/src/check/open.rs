@@ -1,0 +1,258 @@
+//! Opening a volume as a read-only mount does, except that what a mount would refuse becomes a
+//! problem wherever the rest can be looked at without it.
+
+use std::sync::Arc;
+
+use tandem_device::Device;
+use tandem_format::{
+    CHECKPOINTS, Checkpoint, DATA_AREA, DataLabel, FormatError, SUPERBLOCK_A, Superblock,
+};
+
+use super::map::BlockMap;
+use super::report::{Findings, ProblemKind};
+use super::tables::{Tables, load_groups, load_segments};
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::log::recover;
+use crate::options::MountOptions;
+use crate::volume::Core;
+
+/// A volume, recovered in memory.
+pub(super) struct Opened {
+    pub core: Core,
+    pub sb: Superblock,
+    pub cp: Checkpoint,
+    pub recovered_commits: u64,
+    /// Where the log goes on: segment, byte in it, and the segment after it.
+    pub end: (u64, u32, u64),
+    pub tables: Tables,
+    pub map: BlockMap,
+}
+
+/// Bytes of a superblock, data label or checkpoint.
+const PAGE: usize = tandem_format::BLOCK;
+
+fn volume_error(device: &dyn Device, detail: String) -> Error {
+    Error::Volume { device: device.name().into(), detail }
+}
+
+fn read_page(device: &dyn Device, offset: u64) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; PAGE];
+    device.read_at(&mut bytes, offset).map_err(|source| Error::Io {
+        device: device.name().into(),
+        op: "read",
+        offset,
+        len: PAGE as u64,
+        source,
+    })?;
+    Ok(bytes)
+}
+
+/// Opens a volume. `memory` bounds the whole check's memory, in bytes.
+///
+/// # Errors
+/// When the devices are not those of one volume, or neither superblock or neither checkpoint is
+/// good: then there is nothing to verify.
+pub(super) fn open(
+    meta: Arc<dyn Device>,
+    data: Option<Arc<dyn Device>>,
+    memory: u64,
+    env: &Arc<dyn Env>,
+    findings: &Findings,
+) -> Result<Opened> {
+    let sb = superblock(&*meta, findings)?;
+    let data = data_device(&meta, data, &sb, findings)?;
+    let (area, cp) = checkpoint(&*meta, &sb, findings)?;
+    let geo = sb.geometry();
+    let fixed = u64::from(geo.groups).saturating_mul(256) + geo.segments.saturating_mul(64);
+    if fixed > memory / 2 {
+        return Err(Error::Invalid(format!(
+            "{}: {} groups and {} segments need {fixed} bytes of memory: allow at least twice that",
+            meta.name(),
+            geo.groups,
+            geo.segments
+        )));
+    }
+    let assemble = |findings: &Findings| -> Result<(Core, Tables)> {
+        let opts = MountOptions {
+            read_only: true,
+            background: false,
+            cache: (memory / 8).max(1 << 20),
+            ..MountOptions::default()
+        };
+        let (meta, data, env) = (Arc::clone(&meta), Arc::clone(&data), Arc::clone(env));
+        let core = Core::assemble(meta, data, sb.clone(), opts, env, area, cp)?;
+        core.state.lock().read_only = true;
+        let tables = Tables::walk(&core, memory / 8, findings)?;
+        load_segments(&core, &tables);
+        load_groups(&core, &tables, findings)?;
+        Ok((core, tables))
+    };
+    let (core, tables) = assemble(findings)?;
+    let (core, tables, recovered) = match recover(&core, &cp) {
+        Ok(recovered) => (core, tables, Some(recovered)),
+        Err(e) => {
+            let what = format!("{}: roll-forward after the checkpoint", meta.name());
+            findings.add(
+                ProblemKind::Log,
+                what,
+                format!("{e}; what follows is as of the checkpoint"),
+            );
+            let (core, tables) = assemble(&Findings::default())?;
+            (core, tables, None)
+        }
+    };
+    let end = recovered.map_or((cp.segment, cp.offset, cp.next_segment), |r| {
+        (r.segment, r.offset, r.next_segment)
+    });
+    let recovered_commits = recovered.map_or(0, |r| r.commits);
+    let map = BlockMap::new(&core, &tables, memory / 4);
+    Ok(Opened { core, sb, cp, recovered_commits, end, tables, map })
+}
+
+/// Reads both superblocks.
+fn superblock(meta: &dyn Device, findings: &Findings) -> Result<Superblock> {
+    if meta.size() < 2 * DATA_AREA {
+        return Err(volume_error(meta, "is too small to hold a Tandem volume".into()));
+    }
+    let first = read_page(meta, SUPERBLOCK_A);
+    let sb = match first.as_deref().map(Superblock::decode) {
+        Ok(Ok(sb)) => sb,
+        Ok(Err(e @ (FormatError::NewerVersion { .. } | FormatError::UnknownIncompat { .. }))) => {
+            return Err(volume_error(meta, format!("{e}; use a newer version of tandem")));
+        }
+        other => {
+            let e = match other {
+                Ok(Err(e)) => e.to_string(),
+                _ => "cannot be read".into(),
+            };
+            let Some(sb) = superblock_at_end(meta) else {
+                let detail = match first.as_deref().map(DataLabel::decode) {
+                    Ok(Ok(_)) => "is the data device of a Tandem volume: name its metadata device first, and this one as data".into(),
+                    _ => format!("is not the metadata device of a Tandem volume ({e}); make one with tandem mkfs"),
+                };
+                return Err(volume_error(meta, detail));
+            };
+            let what = format!("{}: first superblock at byte 0", meta.name());
+            findings.add(ProblemKind::Superblock, what, format!("{e}; its copy serves"));
+            sb
+        }
+    };
+    if sb.meta_size > meta.size() {
+        return Err(volume_error(
+            meta,
+            format!(
+                "has shrunk: the volume's metadata needs {} bytes, the device has {}; restore its size before anything else",
+                sb.meta_size,
+                meta.size()
+            ),
+        ));
+    }
+    let offset = sb.geometry().superblock_b();
+    let what = format!("{}: second superblock at byte {offset}", meta.name());
+    match read_page(meta, offset).as_deref().map(Superblock::decode) {
+        Ok(Ok(copy)) if copy == sb => {}
+        Ok(Ok(_)) => findings.add(ProblemKind::Superblock, what, "differs from the first"),
+        Ok(Err(e)) => findings.add(ProblemKind::Superblock, what, e.to_string()),
+        Err(e) => findings.add(ProblemKind::Unreadable, what, e.to_string()),
+    }
+    Ok(sb)
+}
+
+fn superblock_at_end(meta: &dyn Device) -> Option<Superblock> {
+    let end = (meta.size() / PAGE as u64).checked_sub(1)? * PAGE as u64;
+    let sb = Superblock::decode(&read_page(meta, end).ok()?).ok()?;
+    (sb.geometry().superblock_b() == end).then_some(sb)
+}
+
+/// The data device, if it can be the volume's.
+fn data_device(
+    meta: &Arc<dyn Device>,
+    data: Option<Arc<dyn Device>>,
+    sb: &Superblock,
+    findings: &Findings,
+) -> Result<Arc<dyn Device>> {
+    let data = match (data, sb.data_offset) {
+        (None, 0) => {
+            let detail = "keeps its data on another device: name it with --data";
+            return Err(volume_error(&**meta, detail.into()));
+        }
+        (Some(data), 0) => data,
+        (None, _) => Arc::clone(meta),
+        (Some(data), _) => {
+            let detail = format!(
+                "is not wanted: the volume on {} keeps its data there as well; leave --data out",
+                meta.name()
+            );
+            return Err(volume_error(&*data, detail));
+        }
+    };
+    let need = sb.data_offset + sb.data_size;
+    if data.size() < need {
+        let detail = format!(
+            "has shrunk, or is another device: the volume's data needs {need} bytes, it has {}",
+            data.size()
+        );
+        return Err(volume_error(&*data, detail));
+    }
+    let what = format!("{}: data label at byte {}", data.name(), sb.data_offset);
+    let page = match read_page(&*data, sb.data_offset) {
+        Ok(page) => page,
+        Err(e) => {
+            findings.add(ProblemKind::Unreadable, what, e.to_string());
+            return Ok(data);
+        }
+    };
+    match DataLabel::decode(&page) {
+        Ok(label) if label == DataLabel::from(sb) => {}
+        Ok(label) if label.uuid != sb.uuid => {
+            let ours = uuid::Uuid::from_bytes(sb.uuid);
+            let detail = format!(
+                "belongs to volume {}, {} to volume {ours}: name the two devices of one volume",
+                uuid::Uuid::from_bytes(label.uuid),
+                meta.name()
+            );
+            return Err(volume_error(&*data, detail));
+        }
+        Ok(_) => findings.add(ProblemKind::DataLabel, what, "differs from the superblock"),
+        Err(_) if sb.data_offset == 0 && Superblock::decode(&page).is_ok() => {
+            let detail = "is the metadata device of a Tandem volume, not a data device: the two are swapped or the same";
+            return Err(volume_error(&*data, detail.into()));
+        }
+        Err(e) => findings.add(ProblemKind::DataLabel, what, e.to_string()),
+    }
+    Ok(data)
+}
+
+/// Reads both checkpoints; returns the newer with its area.
+fn checkpoint(
+    meta: &dyn Device,
+    sb: &Superblock,
+    findings: &Findings,
+) -> Result<(usize, Checkpoint)> {
+    let mut best: Option<(usize, Checkpoint)> = None;
+    for (area, offset) in CHECKPOINTS.into_iter().enumerate() {
+        let what = format!("{}: checkpoint area {area} at byte {offset}", meta.name());
+        match read_page(meta, offset).as_deref().map(Checkpoint::decode) {
+            Ok(Ok(cp)) if cp.volume != sb.volume => {
+                let detail = format!("belongs to volume {:016x}", cp.volume);
+                findings.add(ProblemKind::Checkpoint, what, detail);
+            }
+            Ok(Ok(cp)) if best.is_none_or(|(_, b)| cp.order() > b.order()) => {
+                best = Some((area, cp));
+            }
+            Ok(Ok(_)) => {}
+            Ok(Err(e)) => findings.add(ProblemKind::Checkpoint, what, e.to_string()),
+            Err(e) => findings.add(ProblemKind::Unreadable, what, e.to_string()),
+        }
+    }
+    let Some((area, cp)) = best else {
+        return Err(volume_error(meta, "has no good checkpoint".into()));
+    };
+    let segments = cp.segment < sb.segments && cp.next_segment < sb.segments;
+    if !segments || cp.offset > sb.segment_size {
+        let detail = "its newest checkpoint names a segment that does not exist";
+        return Err(volume_error(meta, detail.into()));
+    }
+    Ok((area, cp))
+}

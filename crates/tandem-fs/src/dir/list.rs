@@ -1,0 +1,101 @@
+//! Reading a directory in the order of its keys.
+
+use tandem_format::Leaf;
+
+use super::{REV_BITS, found, rev_of};
+use crate::dir::Found;
+use crate::error::{Fault, Res};
+use crate::state::State;
+use crate::types::Ino;
+
+impl State {
+    /// Gives the entries with keys of at least `from` to `f`, in order, until it returns false or
+    /// there are no more (then true). A block that is missing ends the listing early when
+    /// something has been given already.
+    pub fn dir_list(
+        &mut self,
+        dir: Ino,
+        from: u64,
+        f: &mut dyn FnMut(&mut State, Found, &Leaf) -> Res<bool>,
+    ) -> Res<bool> {
+        let root = self.dir_root(dir)?.root;
+        let mut given = false;
+        let mut from = from;
+        if root == 0 {
+            return Ok(true);
+        }
+        loop {
+            let end = match self.list_bucket(root, from, &mut given, f) {
+                Ok(Some(end)) => end,
+                Ok(None) => return Ok(false),
+                Err(Fault::Miss(_)) if given => return Ok(false),
+                Err(fault) => return Err(fault),
+            };
+            if end >= 1 << REV_BITS {
+                return Ok(true);
+            }
+            from = end << 15;
+        }
+    }
+
+    /// Lists one bucket; returns the first reversed hash behind it, or None when `f` has had enough.
+    fn list_bucket(
+        &mut self,
+        root: u64,
+        from: u64,
+        given: &mut bool,
+        f: &mut dyn FnMut(&mut State, Found, &Leaf) -> Res<bool>,
+    ) -> Res<Option<u64>> {
+        let path = self.dir_path(root, rev_of(from))?;
+        let head = self.shared_leaf(path.leaf)?;
+        let leaf = leaf_of(&head)?;
+        let end = leaf.prefix() + (1 << (REV_BITS - leaf.depth().min(REV_BITS)));
+        let end = end.max(rev_of(from) + 1);
+        if leaf.next() == 0 {
+            for slot in leaf.lower_bound(from)..leaf.count() as usize {
+                if !f(self, found(leaf, path.leaf, slot)?, leaf)? {
+                    return Ok(None);
+                }
+                *given = true;
+            }
+            return Ok(Some(end));
+        }
+        let mut chain = vec![(path.leaf, head)];
+        let mut order = Vec::new();
+        let mut next = leaf_of(&chain[0].1)?.next();
+        let mut steps = 0;
+        while next != 0 {
+            super::bounded(&mut steps, next)?;
+            let block = self.shared_leaf(next)?;
+            let after = leaf_of(&block)?.next();
+            chain.push((next, block));
+            next = after;
+        }
+        for (n, (_, block)) in chain.iter().enumerate() {
+            let leaf = leaf_of(block)?;
+            order.extend(
+                (leaf.lower_bound(from)..leaf.count() as usize).map(|s| (leaf.entry(s).key, n, s)),
+            );
+        }
+        order.sort_unstable();
+        for (_, n, slot) in order {
+            let leaf = leaf_of(&chain[n].1)?;
+            if !f(self, found(leaf, chain[n].0, slot)?, leaf)? {
+                return Ok(None);
+            }
+            *given = true;
+        }
+        Ok(Some(end))
+    }
+
+    fn shared_leaf(&mut self, id: u64) -> Res<std::sync::Arc<crate::cache::Block>> {
+        self.cache.get(crate::cache::Key::block(id)).cloned()
+    }
+}
+
+fn leaf_of(block: &crate::cache::Block) -> Res<&Leaf> {
+    match &block.body {
+        crate::cache::Body::Leaf(leaf) => Ok(leaf),
+        _ => Err(crate::error::corrupt("directory block", "not a leaf")),
+    }
+}

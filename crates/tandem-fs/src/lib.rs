@@ -1,0 +1,35 @@
+//! The Tandem file system: all metadata a log on the metadata device M, all file contents long
+//! runs on the data device D.
+//!
+//! [`Volume`] is the i-node level interface that every door adapts; [`fs::Fs`] a path level one
+//! shaped like `std::fs`. This layer knows no FUSE, no clock and no randomness of its own
+//! ([`Env`]); it may use `tandem-format` for bytes and `tandem-device` for where they are kept.
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod cache;
+pub mod check;
+mod commit;
+mod dir;
+mod env;
+mod error;
+mod extents;
+pub mod fs;
+mod ifile;
+mod inode;
+mod log;
+mod mkfs;
+mod ops;
+mod options;
+mod space;
+mod state;
+mod types;
+mod volume;
+
+pub use env::{Env, SystemEnv};
+pub use error::{Error, Result};
+pub use options::{Atime, MkfsOptions, MkfsReport, MountOptions};
+pub use tandem_format::Time;
+pub use types::*;
+pub use volume::{DeviceCounts, Info, LogInfo, Stats, Volume};

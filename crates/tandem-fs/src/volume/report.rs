@@ -1,0 +1,202 @@
+//! What a volume tells of itself.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tandem_device::DeviceStats;
+
+use super::{Core, Volume};
+
+/// Requests and bytes of one device.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct DeviceCounts {
+    /// The device's name.
+    pub name: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// What it was asked to do since it was opened.
+    #[serde(flatten)]
+    pub counts: DeviceStats,
+}
+
+/// How the log stands.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct LogInfo {
+    /// Segments in all.
+    pub segments: u64,
+    /// Segments that can be written.
+    pub clean_segments: u64,
+    /// Bytes of a segment.
+    pub segment_size: u64,
+    /// Bytes of live metadata.
+    pub live_bytes: u64,
+    /// Bytes that live metadata may take up.
+    pub room_bytes: u64,
+    /// Partial segments written since the mount.
+    pub partial_segments: u64,
+    /// Bytes of them.
+    pub bytes_logged: u64,
+}
+
+/// Counters of a mounted volume.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Stats {
+    /// The metadata device M.
+    pub metadata: DeviceCounts,
+    /// The data device D.
+    pub data: DeviceCounts,
+    /// The log.
+    pub log: LogInfo,
+    /// Commits and checkpoints since the mount.
+    pub commits: u64,
+    /// Checkpoints among them.
+    pub checkpoints: u64,
+    /// Commits that recovery rolled forward at the mount.
+    pub recovered_commits: u64,
+    /// Segments the cleaner has emptied.
+    pub segments_cleaned: u64,
+    /// Blocks it has moved.
+    pub blocks_moved: u64,
+    /// Metadata blocks read because they were not in memory.
+    pub block_reads: u64,
+    /// Look-ups of metadata blocks that found them in memory.
+    pub cache_hits: u64,
+    /// Look-ups that did not.
+    pub cache_misses: u64,
+    /// Bytes of metadata in memory.
+    pub cache_bytes: u64,
+    /// Bytes of it that no commit has written yet.
+    pub dirty_metadata_bytes: u64,
+    /// Bytes of file contents not yet on D.
+    pub dirty_data_bytes: u64,
+    /// I-nodes in memory.
+    pub nodes: u64,
+    /// Unlinked i-nodes that are still in use.
+    pub orphans: u64,
+    /// Times a writer waited for a commit because too much was dirty.
+    pub pressure_waits: u64,
+    /// The longest time that a commit held operations up, in nanoseconds.
+    pub longest_freeze_ns: u64,
+    /// Why the volume has turned read-only, if it has.
+    pub failed: Option<String>,
+}
+
+/// What a volume is and how full it is.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Info {
+    /// Identity.
+    pub uuid: uuid::Uuid,
+    /// Label.
+    pub label: String,
+    /// Version of the format.
+    pub version: u32,
+    /// Bytes of the metadata area.
+    pub metadata_size: u64,
+    /// Bytes of the data area.
+    pub data_size: u64,
+    /// Whether both areas are on one device.
+    pub one_device: bool,
+    /// Data block size in bytes.
+    pub block_size: u32,
+    /// Data blocks.
+    pub blocks: u64,
+    /// Free data blocks.
+    pub free_blocks: u64,
+    /// Groups.
+    pub groups: u32,
+    /// I-nodes in use, the root and the hidden directory included.
+    pub inodes: u64,
+    /// About how many more there is room for.
+    pub inodes_free: u64,
+    /// Crash count: the writer's epoch.
+    pub crash_count: u64,
+    /// Number of the last commit.
+    pub commit: u64,
+    /// Whether the last unmount was clean.
+    pub clean: bool,
+    /// The log.
+    pub log: LogInfo,
+}
+
+impl Core {
+    fn log_info(&self) -> LogInfo {
+        let (partials, bytes) = {
+            let c = self.commit.lock();
+            (c.log.partials, c.log.bytes)
+        };
+        let st = self.state.lock();
+        LogInfo {
+            segments: st.segs.count(),
+            clean_segments: st.segs.clean(),
+            segment_size: st.segs.size(),
+            live_bytes: st.segs.live_bytes(),
+            room_bytes: st.segs.room_for_live(),
+            partial_segments: partials,
+            bytes_logged: bytes,
+        }
+    }
+}
+
+impl Volume {
+    /// Counters since the mount.
+    pub fn stats(&self) -> Stats {
+        let core = &self.core;
+        let log = core.log_info();
+        let count = |c: &AtomicU64| c.load(Ordering::Relaxed);
+        let st = core.state.lock();
+        let device = |d: &dyn tandem_device::Device| DeviceCounts {
+            name: d.name().into(),
+            size: d.size(),
+            counts: d.stats(),
+        };
+        Stats {
+            metadata: device(&*core.meta),
+            data: device(&*core.data),
+            log,
+            commits: count(&core.counters.commits),
+            checkpoints: count(&core.counters.checkpoints),
+            recovered_commits: count(&core.counters.recovered_commits),
+            segments_cleaned: count(&core.counters.cleaned),
+            blocks_moved: count(&core.counters.moved),
+            block_reads: count(&core.counters.block_reads),
+            cache_hits: st.cache.hits,
+            cache_misses: st.cache.misses,
+            cache_bytes: st.cache.bytes() as u64,
+            dirty_metadata_bytes: st.cache.dirty_bytes() as u64,
+            dirty_data_bytes: st.dirty_bytes,
+            nodes: st.nodes.len() as u64,
+            orphans: st.orphans.len() as u64,
+            pressure_waits: count(&core.counters.pressure),
+            longest_freeze_ns: count(&core.counters.longest_freeze),
+            failed: st.failed.clone(),
+        }
+    }
+
+    /// What the volume is and how full it is.
+    pub fn info(&self) -> Info {
+        let log = self.core.log_info();
+        let (crash_count, clean) = {
+            let c = self.core.commit.lock();
+            (c.log.crash, c.checkpoint.clean)
+        };
+        let statfs = self.statfs();
+        let st = self.core.state.lock();
+        Info {
+            uuid: uuid::Uuid::from_bytes(st.sb.uuid),
+            label: st.sb.label.clone(),
+            version: st.sb.version,
+            metadata_size: st.sb.meta_size,
+            data_size: st.sb.data_size,
+            one_device: st.sb.data_offset != 0,
+            block_size: st.sb.block_size,
+            blocks: st.sb.blocks,
+            free_blocks: st.space.free_blocks(),
+            groups: st.sb.groups,
+            inodes: st.inos.used,
+            inodes_free: statfs.files_free,
+            crash_count,
+            commit: st.commit,
+            clean,
+            log,
+        }
+    }
+}
