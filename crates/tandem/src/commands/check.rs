@@ -1,0 +1,102 @@
+//! `tandem check`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use tandem_device::Access;
+use tandem_fs::SystemEnv;
+use tandem_fs::check::{CheckOptions, CheckReport, check};
+
+use crate::cli::{CheckArgs, exit};
+use crate::devices;
+use crate::output::{self, Listing};
+use crate::progress::Progress;
+use crate::units::{bytes, grouped, seconds};
+
+/// Verifies a volume.
+pub fn run(args: &CheckArgs) -> Result<u8> {
+    if args.repair {
+        bail!(
+            "--repair: this version can only verify; copy what can be read to another volume, or \
+             wait for one that repairs"
+        );
+    }
+    let opened = devices::open(&args.devices.meta, args.devices.data.as_deref(), Access::ReadOnly)?;
+    let mut options = CheckOptions::default();
+    if let Some(memory) = args.memory {
+        options.memory = memory;
+    }
+    let progress = Progress::new("checking");
+    let env = Arc::new(SystemEnv);
+    let report = check(opened.meta(), opened.data(), &options, env, &|now| {
+        progress.set(now.phase, now.done, now.total);
+    })?;
+    drop(progress);
+    if args.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&describe(&args.devices.meta.display().to_string(), &report))?;
+    }
+    // What could not be verified may be wrong.
+    let status = if report.problems_total > 0 {
+        exit::FSCK_ERRORS
+    } else if report.is_sound() {
+        exit::OK
+    } else {
+        exit::FSCK_OPERATIONAL
+    };
+    Ok(status)
+}
+
+fn describe(name: &str, report: &CheckReport) -> String {
+    let verdict = match (report.problems_total, report.is_sound()) {
+        (0, true) => "no errors".to_string(),
+        (0, false) => "no errors found, but not everything could be verified".to_string(),
+        (1, _) => "1 error".to_string(),
+        (count, _) => format!("{} errors", grouped(count)),
+    };
+    let state = match (report.clean, report.recovered_commits) {
+        (true, _) => "clean".to_string(),
+        (false, commits) => {
+            format!("not unmounted; the next mount recovers {} commits", grouped(commits))
+        }
+    };
+    let mut listing = Listing::default();
+    listing
+        .heading(format!("{name}: {verdict}"))
+        .row("state", state)
+        .row(
+            "i-nodes",
+            format!(
+                "{}, among them {} directories and {} files",
+                grouped(report.inodes),
+                grouped(report.directories),
+                grouped(report.files)
+            ),
+        )
+        .row("entries", grouped(report.links))
+        .row(
+            "extents",
+            format!("{}, {} data blocks", grouped(report.extents), grouped(report.blocks_used)),
+        )
+        .row(
+            "metadata",
+            format!("{} blocks, {}", grouped(report.metadata_blocks), bytes(report.bytes_live)),
+        )
+        .row("took", seconds(Duration::from_secs_f64(report.seconds.max(0.0))));
+    if report.orphans > 0 {
+        listing.row("unlinked", format!("{}, freed by the next mount", grouped(report.orphans)));
+    }
+    for problem in &report.problems {
+        listing.row("error", problem.to_string());
+    }
+    let left = report.problems_total.saturating_sub(report.problems.len() as u64);
+    if left > 0 {
+        listing.row("error", format!("and {} more", grouped(left)));
+    }
+    for what in &report.unverified {
+        listing.row("not verified", what);
+    }
+    listing.render()
+}
