@@ -236,7 +236,7 @@ impl World {
         self.env.set(self.op);
         self.did = format!("{op:?}");
         (self.synced, self.over) = (None, None);
-match *op {
+        match *op {
             Op::Mknod { .. }
             | Op::Mkdir { .. }
             | Op::Symlink { .. }
