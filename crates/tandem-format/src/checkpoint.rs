@@ -1,6 +1,7 @@
 //! From where a mount starts.
 
 use crate::error::FormatError;
+use crate::geometry::superblock_b;
 use crate::page::{self, refuse};
 use crate::units::{GRAIN, Loc, Time};
 
@@ -56,8 +57,10 @@ pub struct Checkpoint {
     pub live_bytes: u64,
     /// Block ids in use.
     pub mapped: u64,
-    /// Free data blocks.
+    /// Free data blocks: the sum of what the group descriptors say.
     pub free_blocks: u64,
+    /// Bytes of the metadata area, as the superblock has it: tells where the second one is.
+    pub meta_size: u64,
 }
 
 impl Checkpoint {
@@ -82,6 +85,7 @@ impl Checkpoint {
         for word in counts.into_iter().chain([self.live_bytes, self.mapped, self.free_blocks]) {
             out.extend_from_slice(&word.to_le_bytes());
         }
+        out.extend_from_slice(&self.meta_size.to_le_bytes());
         page::finish(out)
     }
 
@@ -133,7 +137,13 @@ impl Checkpoint {
             live_bytes: f.u64("live bytes")?,
             mapped: f.u64("mapped")?,
             free_blocks: f.u64("free blocks")?,
+            meta_size: f.u64("metadata size")?,
         })
+    }
+
+    /// Byte on M where the second superblock lies.
+    pub fn superblock_b(&self) -> u64 {
+        superblock_b(self.meta_size)
     }
 
     /// What decides which of two checkpoints counts: the greater.
@@ -169,6 +179,7 @@ mod tests {
             live_bytes: n.wrapping_add(9),
             mapped: n.wrapping_add(10),
             free_blocks: n.wrapping_add(11),
+            meta_size: n.wrapping_add(12),
         }
     }
 
@@ -188,7 +199,8 @@ mod tests {
         assert_eq!(b[160], 3);
         assert_eq!(b[168..176], cp.next_ino.to_le_bytes());
         assert_eq!(b[208..216], cp.free_blocks.to_le_bytes());
-        assert!(b[216..].iter().all(|&b| b == 0));
+        assert_eq!(b[216..224], cp.meta_size.to_le_bytes());
+        assert!(b[224..].iter().all(|&b| b == 0));
     }
 
     #[test]

@@ -64,8 +64,8 @@ impl Geometry {
     }
 }
 
-/// The last whole 4096 bytes of a metadata area.
-pub(crate) fn superblock_b(meta_size: u64) -> u64 {
+/// Byte of the last whole 4096 bytes of a metadata area, where the second superblock lies.
+pub fn superblock_b(meta_size: u64) -> u64 {
     (meta_size / 4096).saturating_sub(1) * 4096
 }
 

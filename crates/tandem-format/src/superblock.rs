@@ -40,6 +40,10 @@ pub const SEGMENT_SIZES: [u32; 2] = [65536, 8 << 20];
 pub const BLOCK_SIZES: [u32; 2] = [512, 65536];
 /// Data blocks that a group may have.
 pub const GROUP_BLOCKS_MAX: u32 = 1 << 27;
+/// Groups that a volume may have; a mount keeps something of each in memory.
+pub const GROUPS_MAX: u32 = 1 << 18;
+/// Segments that a volume may have; a mount keeps something of each in memory.
+pub const SEGMENTS_MAX: u64 = 1 << 22;
 /// Bytes that a metadata area may have: what 48 bits of grain address reach.
 pub const META_MAX: u64 = 1 << 54;
 
@@ -200,7 +204,9 @@ impl Superblock {
             .segments
             .checked_mul(u64::from(self.segment_size))
             .and_then(|len| len.checked_add(SEGMENT_AREA));
-        if self.segments == 0 || end.is_none_or(|end| end > superblock_b(self.meta_size)) {
+        if !(1..=SEGMENTS_MAX).contains(&self.segments)
+            || end.is_none_or(|end| end > superblock_b(self.meta_size))
+        {
             return refuse(STRUCTURE, "segments", self.segments);
         }
         if !(1..=48).contains(&self.hash_bits) {
@@ -224,7 +230,8 @@ impl Superblock {
         if !(1..=GROUP_BLOCKS_MAX).contains(&self.group_blocks) {
             return refuse(STRUCTURE, "group size", self.group_blocks);
         }
-        if self.blocks.div_ceil(u64::from(self.group_blocks)) != u64::from(self.groups) {
+        let groups = self.blocks.div_ceil(u64::from(self.group_blocks));
+        if self.groups > GROUPS_MAX || groups != u64::from(self.groups) {
             return refuse(STRUCTURE, "groups", self.groups);
         }
         Ok(())

@@ -67,4 +67,5 @@ fn sizes_are_as_shown() {
     assert_eq!((SUMMARY_HEADER, SUMMARY_ENTRY, PARTIAL_MAX), (96, 32, 131_072));
     assert_eq!((GRAIN, HEADER, FREE_CHUNK, Leaf::CAPACITY), (64, 64, 4032, 4032));
     assert_eq!((CHECKPOINTS, SEGMENT_AREA, DATA_AREA), ([4096, 8192], 65536, 65536));
+    assert_eq!((SEGMENTS_MAX, GROUPS_MAX, GROUP_BLOCKS_MAX), (1 << 22, 1 << 18, 1 << 27));
 }

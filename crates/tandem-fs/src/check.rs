@@ -143,7 +143,7 @@ impl<'a> Check<'a> {
         let said = self.usage.mapped + self.opened.core.state.lock().inos.used;
         let most = (self.memory / 128).max(64);
         let mut books = Books::new((said / 2).clamp(64, most) as usize, env);
-        let free = self.read("verifying", &books, &counts, &lists);
+        self.read("verifying", &books, &counts, &lists);
         let device = self.opened.core.meta.name();
         let parents = std::mem::take(&mut *lists.parents.lock());
         if lists.parents_cut.load(Ordering::Relaxed) {
@@ -156,7 +156,7 @@ impl<'a> Check<'a> {
             parents::report(parents, device, self.findings);
         }
         self.examine(&mut books);
-        self.usage.compare(self.opened, self.findings, &counts, free);
+        self.usage.compare(self.opened, self.findings, &counts);
         self.usage.report(self.opened, &counts)
     }
 
@@ -164,13 +164,12 @@ impl<'a> Check<'a> {
         Lists { limit: (self.memory / 128).max(64) as usize, ..Lists::default() }
     }
 
-    /// Reads the volume once and enters everything into the books. Returns the free data blocks.
-    fn read(&self, phase: &'static str, books: &Books, counts: &Counts, lists: &Lists) -> u64 {
+    /// Reads the volume once and enters everything into the books.
+    fn read(&self, phase: &'static str, books: &Books, counts: &Counts, lists: &Lists) {
         let opened = self.opened;
         let windows = opened.map.windows().max(1);
         let segments = self.usage.live.len() as u64;
         opened.tables.forget_seen();
-        let mut free = 0;
         for n in 0..windows {
             let loaded;
             let window = match &self.map {
@@ -198,7 +197,7 @@ impl<'a> Check<'a> {
                 (self.progress)(Progress { phase, done: base + done, total });
             });
             if n == 0 {
-                free = pass.free_space(&self.recovered);
+                pass.free_space(&self.recovered);
                 pass.stray_free_blocks();
                 for (index, block) in &opened.map.inodes {
                     if let crate::cache::Body::Imap(entries) = &block.body {
@@ -215,7 +214,6 @@ impl<'a> Check<'a> {
                 }
             }
         }
-        free
     }
 
     /// Reads the volume again for the accounts that do not balance, as many at a time as the

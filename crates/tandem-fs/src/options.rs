@@ -21,6 +21,8 @@ pub struct MkfsOptions {
     pub uuid: Option<uuid::Uuid>,
     /// Significant bits of the name hash, for tests of collisions. Default 48.
     pub hash_bits: Option<u8>,
+    /// Zero both ends of each device first, by which others would recognize what was there.
+    pub wipe: bool,
 }
 
 /// What mkfs did.

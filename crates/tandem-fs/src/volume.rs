@@ -1,7 +1,10 @@
 //! A mounted volume: the state, the devices, the commit, and how operations run.
 
+mod devices;
 mod open;
 mod report;
+mod start;
+mod superblock;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -17,6 +20,8 @@ use crate::error::{Error, Fault, Res, Result};
 use crate::log;
 use crate::options::MountOptions;
 use crate::state::State;
+
+pub(crate) use superblock::{Found, read_superblock};
 
 pub use report::{DeviceCounts, Info, LogInfo, Stats};
 
@@ -241,4 +246,21 @@ impl Core {
             source: std::io::Error::other(self.state.lock().failed.clone().unwrap_or_default()),
         })
     }
+}
+
+pub(crate) fn volume_error(device: &dyn Device, detail: String) -> Error {
+    Error::Volume { device: device.name().into(), detail }
+}
+
+/// Reads a superblock, data label or checkpoint.
+pub(crate) fn read_page(device: &dyn Device, offset: u64) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; 4096];
+    device.read_at(&mut bytes, offset).map_err(|source| Error::Io {
+        device: device.name().into(),
+        op: "read",
+        offset,
+        len: 4096,
+        source,
+    })?;
+    Ok(bytes)
 }

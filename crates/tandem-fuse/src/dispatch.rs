@@ -55,6 +55,9 @@ impl From<tandem_fs::Error> for Failure {
     }
 }
 
+/// The file handle of those who write past the kernel's page cache. All others have none.
+const DIRECT: u64 = 1;
+
 /// An operation's end; the answer is in the `ReplyBuf`.
 type Answer = Result<(), Failure>;
 
@@ -91,6 +94,7 @@ impl Dispatch {
             Op::Symlink { name, target } => self.symlink(req, name, target, out),
             Op::Mknod { args, name } => self.mknod(req, &args, name, out),
             Op::Mkdir { args, name } => self.mkdir(req, &args, name, out),
+            Op::Create { args, name } => self.create(req, &args, name, out),
             Op::Tmpfile { args } => self.tmpfile(req, &args, out),
             Op::Unlink { name } => self.unlink(req, name),
             Op::Rmdir { name } => self.rmdir(req, name),
@@ -117,12 +121,8 @@ impl Dispatch {
             Op::Lseek(args) => self.lseek(req, &args, out),
             Op::CopyFileRange { args, wide } => self.copy_file_range(req, &args, wide, out),
             Op::Ioctl(_) => Err(Failure::Errno(libc::ENOTTY)),
-            // For these the kernel does well, or better, without us: CREATE becomes MKNOD, and
-            // close need not wait for anybody.
-            Op::Create { .. } | Op::Flush | Op::Access | Op::Refused => {
-                Err(Failure::Errno(libc::ENOSYS))
-            }
-            Op::Unknown => Err(Failure::Errno(libc::ENOSYS)),
+            // The kernel does well, or better, without us; close need not wait for anybody.
+            Op::Flush | Op::Access | Op::Refused | Op::Unknown => Err(Failure::Errno(libc::ENOSYS)),
             Op::Init(_) => Err(Failure::Errno(libc::EIO)),
             Op::Forget { .. } | Op::BatchForget { .. } | Op::Interrupt { .. } => Ok(()),
         }
@@ -158,6 +158,7 @@ fn changes_names(opcode: Opcode) -> bool {
     matches!(
         opcode,
         Opcode::Mknod
+            | Opcode::Create
             | Opcode::Mkdir
             | Opcode::Symlink
             | Opcode::Link

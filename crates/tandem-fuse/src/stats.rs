@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use rustix::thread::Pid;
 
 use crate::abi::Opcode;
 
@@ -43,6 +44,7 @@ pub(crate) struct Counters {
     requests: [AtomicU64; Opcode::SLOTS],
     handed_over: AtomicU64,
     faults: AtomicU64,
+    bytes: AtomicU64,
 }
 
 impl Counters {
@@ -51,11 +53,17 @@ impl Counters {
             requests: [const { AtomicU64::new(0) }; Opcode::SLOTS],
             handed_over: AtomicU64::new(0),
             faults: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
         }
     }
 
     pub(crate) fn request(&self, opcode: Opcode) {
         self.requests[opcode.slot()].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The length of a request and its answer, in bytes.
+    pub(crate) fn carried(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn handed_over(&self) {
@@ -73,20 +81,35 @@ impl Counters {
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     threads: Mutex<Vec<(ThreadPlace, Arc<Counters>)>>,
+    /// The threads that are bound to a CPU, and which.
+    bound: Mutex<Vec<(Pid, u32)>>,
 }
 
 impl Board {
-    /// Counters for a new thread.
+    /// Counters for a new thread, which is the caller.
     pub(crate) fn enlist(&self, place: ThreadPlace) -> Arc<Counters> {
+        if let Some(cpu) = place.cpu {
+            self.bound.lock().push((rustix::thread::gettid(), cpu));
+        }
         let counters = Arc::new(Counters::new());
         self.threads.lock().push((place, Arc::clone(&counters)));
         counters
+    }
+
+    /// The threads that are bound to a CPU, and which.
+    pub(crate) fn bound(&self) -> Vec<(Pid, u32)> {
+        self.bound.lock().clone()
     }
 
     /// Requests answered by all threads together.
     pub(crate) fn requests(&self) -> u64 {
         let threads = self.threads.lock();
         threads.iter().flat_map(|t| &t.1.requests).map(|n| n.load(Ordering::Relaxed)).sum()
+    }
+
+    /// The lengths of all requests and answers together, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.threads.lock().iter().map(|t| t.1.bytes.load(Ordering::Relaxed)).sum()
     }
 
     pub(crate) fn read(&self, transport: &'static str, protocol: u32) -> DoorStats {

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     let args = match persona.translate(args) {
         Ok(args) => args,
         Err(error) => {
-            eprintln!("tandem: {error}; try --help");
+            output::complain(&format!("{error}; try --help"));
             return ExitCode::from(usage_status(persona, &[]));
         }
     };
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         if output::is_broken_pipe(&error) {
             return exit::OK;
         }
-        eprintln!("tandem: {error:#}");
+        output::complain(&output::message(&error));
         failure
     });
     ExitCode::from(status)

@@ -1,5 +1,6 @@
 //! How figures are printed.
 
+use std::fmt;
 use std::io::{self, Write};
 
 use anyhow::Result;
@@ -8,22 +9,48 @@ use serde_json::Value;
 
 use crate::units::{bytes, grouped};
 
+/// Standard output takes nothing more.
+#[derive(Debug)]
+struct Unprinted(io::Error);
+
+impl fmt::Display for Unprinted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "standard output: {}", self.0)
+    }
+}
+
+impl std::error::Error for Unprinted {}
+
 /// Whether an error only says that the reader of standard output has gone.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>())
-        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+    error.downcast_ref::<Unprinted>().is_some_and(|e| e.0.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// An error with its causes; many name theirs already.
+pub fn message(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.contains(&cause) {
+            continue;
+        }
+        if !text.is_empty() {
+            text += ": ";
+        }
+        text += &cause;
+    }
+    text
+}
+
+/// Says something on standard error, if that takes it.
+pub fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "tandem: {text}");
 }
 
 /// Prints lines on standard output; unlike `println!`, an error comes back.
 pub fn print(text: &str) -> Result<()> {
+    let end = if text.ends_with('\n') { "" } else { "\n" };
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    if !text.ends_with('\n') {
-        out.write_all(b"\n")?;
-    }
-    Ok(out.flush()?)
+    write!(out, "{text}{end}").and_then(|()| out.flush()).map_err(|e| Unprinted(e).into())
 }
 
 /// Prints a value as JSON, indented.

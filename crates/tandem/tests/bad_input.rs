@@ -7,6 +7,7 @@ mod bad_input {
     mod arguments;
     mod corrupt;
     mod devices;
+    mod early;
     mod full;
     mod in_use;
     mod mkfs;

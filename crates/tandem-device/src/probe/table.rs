@@ -17,6 +17,8 @@ const fn mark(name: &'static str, offset: u64, magic: &'static [u8]) -> Mark {
 
 pub(super) const MARKS: &[Mark] = &[
     mark("Tandem metadata", 0, b"TandemFS"),
+    mark("Tandem metadata", 4096, b"TandemCP"),
+    mark("Tandem metadata", 8192, b"TandemCP"),
     mark("Tandem data", 0, b"TandemDa"),
     mark("XFS", 0, b"XFSB"),
     mark("btrfs", 0x10040, b"_BHRfS_M"),

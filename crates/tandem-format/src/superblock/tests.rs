@@ -116,6 +116,31 @@ fn sizes_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn what_a_mount_keeps_in_memory_is_bounded() {
+    // A superblock whose numbers go with each other, on devices that are large enough.
+    let refused = |change: Change| {
+        let mut sb = superblock();
+        sb.data_offset = 0;
+        change(&mut sb);
+        Superblock::decode(&sb.encode()).is_err()
+    };
+    assert!(refused(|sb| {
+        sb.group_blocks = 1;
+        sb.groups = sb.blocks as u32;
+    }));
+    assert!(!refused(|sb| {
+        sb.group_blocks = 4;
+        sb.groups = sb.blocks.div_ceil(4) as u32;
+    }));
+    for segments in [SEGMENTS_MAX, SEGMENTS_MAX + 1] {
+        let mut sb = superblock();
+        (sb.data_offset, sb.segment_size, sb.segments) = (0, 65536, segments);
+        sb.meta_size = SEGMENT_AREA + segments * 65536 + 4096;
+        assert_eq!(Superblock::decode(&sb.encode()).is_ok(), segments <= SEGMENTS_MAX);
+    }
+}
+
+#[test]
 fn a_long_label_is_cut_between_characters() {
     let mut sb = superblock();
     sb.label = "ü".repeat(32) + "x";

@@ -4,9 +4,7 @@
 use std::sync::Arc;
 
 use tandem_device::Device;
-use tandem_format::{
-    CHECKPOINTS, Checkpoint, DATA_AREA, DataLabel, FormatError, SUPERBLOCK_A, Superblock,
-};
+use tandem_format::{CHECKPOINTS, Checkpoint, DataLabel, SUPERBLOCK_A, Superblock};
 
 use super::map::BlockMap;
 use super::report::{Findings, ProblemKind};
@@ -15,7 +13,7 @@ use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::log::recover;
 use crate::options::MountOptions;
-use crate::volume::Core;
+use crate::volume::{Core, Found, read_page, read_superblock, volume_error};
 
 /// A volume, recovered in memory.
 pub(super) struct Opened {
@@ -27,25 +25,6 @@ pub(super) struct Opened {
     pub end: (u64, u32, u64),
     pub tables: Tables,
     pub map: BlockMap,
-}
-
-/// Bytes of a superblock, data label or checkpoint.
-const PAGE: usize = tandem_format::BLOCK;
-
-fn volume_error(device: &dyn Device, detail: String) -> Error {
-    Error::Volume { device: device.name().into(), detail }
-}
-
-fn read_page(device: &dyn Device, offset: u64) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; PAGE];
-    device.read_at(&mut bytes, offset).map_err(|source| Error::Io {
-        device: device.name().into(),
-        op: "read",
-        offset,
-        len: PAGE as u64,
-        source,
-    })?;
-    Ok(bytes)
 }
 
 /// Opens a volume. `memory` bounds the whole check's memory, in bytes.
@@ -112,41 +91,10 @@ pub(super) fn open(
 
 /// Reads both superblocks.
 fn superblock(meta: &dyn Device, findings: &Findings) -> Result<Superblock> {
-    if meta.size() < 2 * DATA_AREA {
-        return Err(volume_error(meta, "is too small to hold a Tandem volume".into()));
-    }
-    let first = read_page(meta, SUPERBLOCK_A);
-    let sb = match first.as_deref().map(Superblock::decode) {
-        Ok(Ok(sb)) => sb,
-        Ok(Err(e @ (FormatError::NewerVersion { .. } | FormatError::UnknownIncompat { .. }))) => {
-            return Err(volume_error(meta, format!("{e}; use a newer version of tandem")));
-        }
-        other => {
-            let e = match other {
-                Ok(Err(e)) => e.to_string(),
-                _ => "cannot be read".into(),
-            };
-            let Some(sb) = superblock_at_end(meta) else {
-                let detail = match first.as_deref().map(DataLabel::decode) {
-                    Ok(Ok(_)) => "is the data device of a Tandem volume: name its metadata device first, and this one as data".into(),
-                    _ => format!("is not the metadata device of a Tandem volume ({e}); make one with tandem mkfs"),
-                };
-                return Err(volume_error(meta, detail));
-            };
-            let what = format!("{}: first superblock at byte 0", meta.name());
-            findings.add(ProblemKind::Superblock, what, format!("{e}; its copy serves"));
-            sb
-        }
-    };
-    if sb.meta_size > meta.size() {
-        return Err(volume_error(
-            meta,
-            format!(
-                "has shrunk: the volume's metadata needs {} bytes, the device has {}; restore its size before anything else",
-                sb.meta_size,
-                meta.size()
-            ),
-        ));
+    let Found { sb, damage } = read_superblock(meta)?;
+    if let Some(damage) = damage {
+        let what = format!("{}: first superblock at byte {SUPERBLOCK_A}", meta.name());
+        findings.add(ProblemKind::Superblock, what, format!("{damage}; its copy serves"));
     }
     let offset = sb.geometry().superblock_b();
     let what = format!("{}: second superblock at byte {offset}", meta.name());
@@ -157,12 +105,6 @@ fn superblock(meta: &dyn Device, findings: &Findings) -> Result<Superblock> {
         Err(e) => findings.add(ProblemKind::Unreadable, what, e.to_string()),
     }
     Ok(sb)
-}
-
-fn superblock_at_end(meta: &dyn Device) -> Option<Superblock> {
-    let end = (meta.size() / PAGE as u64).checked_sub(1)? * PAGE as u64;
-    let sb = Superblock::decode(&read_page(meta, end).ok()?).ok()?;
-    (sb.geometry().superblock_b() == end).then_some(sb)
 }
 
 /// The data device, if it can be the volume's.
@@ -238,10 +180,16 @@ fn checkpoint(
                 let detail = format!("belongs to volume {:016x}", cp.volume);
                 findings.add(ProblemKind::Checkpoint, what, detail);
             }
-            Ok(Ok(cp)) if best.is_none_or(|(_, b)| cp.order() > b.order()) => {
-                best = Some((area, cp));
+            Ok(Ok(cp)) => {
+                if cp.meta_size != sb.meta_size {
+                    let (is, said) = (sb.meta_size, cp.meta_size);
+                    let detail = format!("{said} bytes for metadata, the superblock says {is}");
+                    findings.add(ProblemKind::Checkpoint, what, detail);
+                }
+                if best.is_none_or(|(_, b)| cp.order() > b.order()) {
+                    best = Some((area, cp));
+                }
             }
-            Ok(Ok(_)) => {}
             Ok(Err(e)) => findings.add(ProblemKind::Checkpoint, what, e.to_string()),
             Err(e) => findings.add(ProblemKind::Unreadable, what, e.to_string()),
         }

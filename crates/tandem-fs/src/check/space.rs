@@ -14,10 +14,9 @@ impl Pass<'_> {
     }
 
     /// Reads the free space of all groups. Groups in `recovered` have changed since the
-    /// checkpoint. Returns the free blocks.
-    pub fn free_space(&self, recovered: &[u32]) -> u64 {
+    /// checkpoint.
+    pub fn free_space(&self, recovered: &[u32]) {
         let core = &self.opened.core;
-        let mut total = 0;
         for g in 0..core.geo.groups {
             let (start, size) = core.geo.group_range(g);
             if self.opened.tables.is_lost(Kind::Group, g.into()) {
@@ -44,7 +43,6 @@ impl Pass<'_> {
                     self.cover(from, from + u64::from(len), 0);
                 })
             };
-            total += found;
             if let Err(detail) = covered {
                 self.findings.add(ProblemKind::FreeSpace, self.group_name(g), detail);
             } else if found != u64::from(entry.free) {
@@ -52,7 +50,6 @@ impl Pass<'_> {
                 self.findings.add(ProblemKind::Group, self.group_name(g), detail);
             }
         }
-        total
     }
 
     /// A group's descriptor and free space as of the checkpoint.

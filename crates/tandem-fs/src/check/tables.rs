@@ -236,6 +236,13 @@ pub(super) fn load_groups(core: &Core, tables: &Tables, findings: &Findings) -> 
             *entry = GroupEntry::default();
         }
     }
+    let said = core.commit.lock().checkpoint.free_blocks;
+    let free = entries.iter().map(|entry| u64::from(entry.free)).sum::<u64>();
+    if said != free && !tables.has_lost(Kind::Group) {
+        let what = format!("{}: checkpoint", core.meta.name());
+        let detail = format!("free data blocks: counts {said}, the group descriptors {free}");
+        findings.add(ProblemKind::Checkpoint, what, detail);
+    }
     let space = Space::new(core.geo.blocks, core.geo.group_blocks, entries.clone())
         .map_err(|e| Error::Invalid(format!("{}: {e}", core.meta.name())))?;
     let mut st = core.state.lock();

@@ -61,7 +61,7 @@ impl Usage {
     }
 
     /// Compares what has been found with what the tables and the checkpoint count.
-    pub fn compare(&self, opened: &Opened, findings: &Findings, counts: &Counts, free: u64) {
+    pub fn compare(&self, opened: &Opened, findings: &Findings, counts: &Counts) {
         self.compare_segments(opened, findings);
         let device = opened.core.meta.name();
         if self.ahead > 0 {
@@ -102,9 +102,6 @@ impl Usage {
         }
         if st.inos.next <= load(&counts.highest_ino) {
             wrong("lowest i-node number never used", st.inos.next, load(&counts.highest_ino) + 1);
-        }
-        if opened.cp.clean && !lost(Kind::Group) && opened.cp.free_blocks != free {
-            wrong("free data blocks", opened.cp.free_blocks, free);
         }
         if opened.cp.clean && !lost(Kind::Map) && opened.cp.live_bytes != self.bytes {
             wrong("bytes in use", opened.cp.live_bytes, self.bytes);

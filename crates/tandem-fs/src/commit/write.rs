@@ -155,7 +155,8 @@ impl Core {
         let groups = encoded_groups(st)?;
         let changed = st.space.dirty_entries();
         let entries = changed.into_iter().map(|g| (g, st.space.encode_entry(g))).collect();
-        let free_blocks = st.space.free_blocks();
+        // As the groups' descriptors count on M.
+        let free_blocks = st.space.free_blocks() + not_available(st);
         let imap = st.cache.freeze(|key| matches!(key.ifile(), Some((Kind::Imap, 0, _))));
         let (next_id, next_ino, inodes) = (st.ids.next, st.inos.next, st.inos.used);
         Ok(Tables { imap, groups, entries, free_blocks, next_id, next_ino, inodes })
@@ -173,6 +174,15 @@ impl State {
         self.cache.written(key);
         Ok(())
     }
+}
+
+/// Data blocks that are free in the state's picture of the next commit but not available yet.
+fn not_available(st: &State) -> u64 {
+    let freed = st.running.space.iter().map(|change| match change {
+        SpaceChange::Free(run) => run.len,
+        SpaceChange::Alloc(_) => 0,
+    });
+    freed.sum::<u64>() + st.unapplied.values().sum::<u64>()
 }
 
 /// The persistent form of all changed groups, as of the state's picture of the next commit.

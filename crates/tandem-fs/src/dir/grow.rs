@@ -203,7 +203,9 @@ impl State {
         let root = self.dir_root(dir)?.root;
         let rev = self.hash(name);
         let mut id = if root == 0 { 0 } else { self.dir_path(root, rev)?.leaf };
+        let mut steps = 0;
         while id != 0 {
+            bounded(&mut steps, id)?;
             id = self.leaf(id)?.next();
         }
         Ok(())

@@ -97,6 +97,7 @@ impl Core {
                 live_bytes: st.segs.live_bytes(),
                 mapped: st.ids.mapped,
                 free_blocks: tables.free_blocks,
+                meta_size: st.sb.meta_size,
             }
         };
         let area = 1 - c.area;

@@ -60,6 +60,7 @@ impl Volume {
             if st.dirty_bytes > st.dirty_limit {
                 return Err(Fault::Pressure);
             }
+            st.drop_capabilities(ino)?;
             st.zero_tail(ino, &layers, off)?;
             st.write_dirty(ino, &layers, off, data, &mut owned)?;
             let now = st.now;

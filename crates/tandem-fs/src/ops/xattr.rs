@@ -190,6 +190,19 @@ impl State {
         self.set_xattrs(ino, &list)
     }
 
+    /// Takes `security.capability` from a file in memory whose contents change.
+    pub(crate) fn drop_capabilities(&mut self, ino: Ino) -> Res<()> {
+        if matches!(self.node(ino)?.rec.xattrs, Xattrs::None) {
+            return Ok(());
+        }
+        let rec = self.node(ino)?.rec.clone();
+        if self.xattr_value(&rec, SECURITY, b"capability")?.is_none() {
+            return Ok(());
+        }
+        self.claim_rewrite(512, stored_len(&rec), true)?;
+        self.put_xattr(ino, SECURITY, b"capability", None)
+    }
+
     /// Brings the mode in line with a new access list; true when the list says more than a mode.
     fn apply_acl(&mut self, cred: &Cred, ino: Ino, acl: &Acl) -> Res<bool> {
         if acl.is_empty() {

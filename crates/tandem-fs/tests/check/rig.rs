@@ -52,7 +52,7 @@ impl Rig {
         .mkfs(options)
     }
 
-    fn mkfs(self, options: &MkfsOptions) -> Rig {
+    pub fn mkfs(self, options: &MkfsOptions) -> Rig {
         let env = Arc::clone(&self.env) as _;
         Volume::mkfs(device(&self.meta), self.data.as_ref().map(device), options, env).unwrap();
         self

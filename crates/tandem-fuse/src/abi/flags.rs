@@ -91,6 +91,8 @@ bitflags::bitflags! {
     /// What an OPEN's answer asks of the kernel.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct OpenFlags: u32 {
+        /// Past the page cache.
+        const DIRECT_IO = 1 << 0;
         /// Keep cached contents.
         const KEEP_CACHE = 1 << 1;
         /// Cache the directory.

@@ -2,7 +2,7 @@
 
 use tandem_fs::{FallocFlags, SyncKind, Whence, WriteFlags};
 
-use super::{Answer, Dispatch, Failure, put};
+use super::{Answer, DIRECT, Dispatch, Failure, put};
 use crate::abi::{
     CopyFileRangeIn, CopyFileRangeOut, FSYNC_DATASYNC, FallocateIn, FsyncIn, LseekIn, LseekOut,
     ReadIn, WriteIn, WriteInFlags, WriteOut,
@@ -27,13 +27,13 @@ pub(super) fn is_long(req: &Request<'_>) -> bool {
 /// How durable a write must be when it is answered.
 ///
 /// After a buffered O_SYNC or O_DSYNC write the kernel sends an FSYNC of its own accord, once
-/// for the whole write(2), and so it does after direct writes that somebody waits for. After an
-/// asynchronous direct write it does not, and nothing tells the two apart; the FSYNC that may
-/// follow then finds nothing to do.
+/// for the whole write(2), and so it does after O_DIRECT writes that somebody waits for. After
+/// an asynchronous one, or one by a handle that is `DIRECT`, it does not; where an FSYNC follows
+/// all the same it finds nothing to do.
 fn sync_kind(args: &WriteIn) -> SyncKind {
     let flags = args.flags as i32;
     let cached = args.write_flags & WriteInFlags::CACHE.bits() != 0;
-    if cached || flags & libc::O_DIRECT == 0 {
+    if cached || flags & libc::O_DIRECT == 0 && args.fh != DIRECT {
         SyncKind::None
     } else if flags & libc::O_SYNC == libc::O_SYNC {
         SyncKind::All
@@ -136,5 +136,10 @@ mod tests {
         assert_eq!(kind(libc::O_DIRECT | libc::O_DSYNC, 0), SyncKind::Data);
         assert_eq!(kind(libc::O_DIRECT | libc::O_SYNC, 0), SyncKind::All);
         assert_eq!(kind(libc::O_DIRECT | libc::O_SYNC, 1), SyncKind::None);
+        let by_handle = |flags: i32| {
+            sync_kind(&WriteIn { fh: DIRECT, flags: flags as u32, ..WriteIn::default() })
+        };
+        assert_eq!(by_handle(0), SyncKind::None);
+        assert_eq!(by_handle(libc::O_DSYNC), SyncKind::Data);
     }
 }

@@ -2,8 +2,8 @@
 
 use tandem_fs::RenameFlags;
 
-use super::{Answer, Dispatch, Failure, put};
-use crate::abi::{CreateIn, MkdirIn, MknodIn, OpenFlags, OpenOut};
+use super::{Answer, DIRECT, Dispatch, Failure, put};
+use crate::abi::{CreateIn, InitFlags, MkdirIn, MknodIn, OpenFlags, OpenOut};
 use crate::reply::ReplyBuf;
 use crate::request::Request;
 
@@ -56,6 +56,36 @@ impl Dispatch {
     ) -> Answer {
         let attr = self.volume.symlink(&self.caller(req), req.nodeid(), name, target)?;
         put(out.push(&self.entry(&attr)))
+    }
+
+    /// A new regular file, opened.
+    ///
+    /// Who creates a file only to write it writes past the kernel's page cache: that keeps what
+    /// is not a whole number of pages in one request, where the cache makes two of it, and asks
+    /// for no `security.capability` at the first write.
+    pub(super) fn create(
+        &self,
+        req: &Request<'_>,
+        args: &CreateIn,
+        name: &[u8],
+        out: &mut ReplyBuf<'_>,
+    ) -> Answer {
+        let caller = self.caller(req);
+        let mode = libc::S_IFREG | args.mode & 0o7777;
+        let made = self.volume.mknod(&caller, req.nodeid(), name, mode, 0, args.umask);
+        let attr = match made {
+            Err(e) if e.errno() == libc::EEXIST && args.flags as i32 & libc::O_EXCL == 0 => {
+                self.volume.lookup(&caller, req.nodeid(), name)?
+            }
+            made => made?,
+        };
+        let direct = args.flags as i32 & libc::O_ACCMODE == libc::O_WRONLY
+            && !self.flags.contains(InitFlags::WRITEBACK_CACHE);
+        let mut open_flags = OpenFlags::KEEP_CACHE | OpenFlags::NOFLUSH;
+        open_flags.set(OpenFlags::DIRECT_IO, direct);
+        let fh = if direct { DIRECT } else { 0 };
+        put(out.push(&self.entry(&attr)))?;
+        put(out.push(&OpenOut { fh, open_flags: open_flags.bits(), ..OpenOut::default() }))
     }
 
     /// A file without a name; the kernel wants it opened, too.

@@ -43,6 +43,7 @@ pub(super) fn answer(
             Outcome::Error(libc::EIO)
         }
     };
+    counters.carried(u64::from(req.header().len) + out.len() as u64);
     match outcome {
         Outcome::Error(errno) => {
             counters.answered(errno);

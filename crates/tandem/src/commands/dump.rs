@@ -18,7 +18,7 @@ pub fn run(args: &DumpArgs) -> Result<u8> {
     let device = open(&args.meta)?;
     let mut out = Listing::default();
     match &args.what {
-        DumpWhat::Superblock => superblocks(&device, &mut out)?,
+        DumpWhat::Superblock => superblocks(&device, &mut out),
         DumpWhat::Checkpoint => checkpoints(&device, &mut out),
         DumpWhat::Segment { number } => Reader::open(&device)?.show_segment(*number, &mut out)?,
         DumpWhat::Inode { number } => {
@@ -43,11 +43,11 @@ pub fn run(args: &DumpArgs) -> Result<u8> {
 fn open(path: &std::path::Path) -> Result<FileDevice> {
     match FileDevice::open(path, Access::ReadOnly) {
         Err(DeviceError::InUse { .. }) => {
-            eprintln!(
-                "tandem: {} is in use: what is not written yet is not shown, and what is shown may \
-                 be changing",
+            output::complain(&format!(
+                "{} is in use: what is not written yet is not shown, and what is shown may be \
+                 changing",
                 path.display()
-            );
+            ));
             Ok(FileDevice::open(path, Access::Peek)?)
         }
         device => Ok(device?),
@@ -55,22 +55,20 @@ fn open(path: &std::path::Path) -> Result<FileDevice> {
 }
 
 /// Shows both superblocks, whole or not.
-fn superblocks(device: &FileDevice, out: &mut Listing) -> Result<()> {
+fn superblocks(device: &FileDevice, out: &mut Listing) {
     let first = reader::superblock_at(device, SUPERBLOCK_A);
     show::superblock("superblock A", SUPERBLOCK_A, &first, out);
-    let second = match &first {
-        Ok(superblock) => Some(superblock.geometry().superblock_b()),
-        Err(_) => reader::last_block(device),
+    let places = match &first {
+        Ok(superblock) => vec![superblock.geometry().superblock_b()],
+        Err(_) => reader::places_of_second(device),
     };
-    match second {
-        Some(at) => show::superblock("superblock B", at, &reader::superblock_at(device, at), out),
-        None => bail!("{}: too small for a volume", args_name(device)),
+    let mut seconds = places.into_iter().map(|at| (at, reader::superblock_at(device, at)));
+    // When there is none, what is where it should be is shown.
+    let Some(mut second) = seconds.next() else { return };
+    if second.1.is_err() {
+        second = seconds.find(|(_, found)| found.is_ok()).unwrap_or(second);
     }
-    Ok(())
-}
-
-fn args_name(device: &FileDevice) -> String {
-    device.path().display().to_string()
+    show::superblock("superblock B", second.0, &second.1, out);
 }
 
 /// Shows both checkpoint areas, whole or not.

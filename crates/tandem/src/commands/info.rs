@@ -68,6 +68,15 @@ fn from_devices(meta: &Path, data: Option<&Path>) -> Result<Value> {
 fn without_data(meta: &FileDevice) -> Result<Value> {
     let reader = Reader::open(meta)?;
     let (superblock, checkpoint) = (&reader.superblock, &reader.checkpoint);
+    if superblock.meta_size > meta.size() {
+        bail!(
+            "{}: has shrunk: the volume's metadata area has {} bytes, the device {}; restore its \
+             size before anything else",
+            meta.name(),
+            superblock.meta_size,
+            meta.size()
+        );
+    }
     Ok(json!({
         "partial": true,
         "metadata_device": meta.name(),

@@ -1,5 +1,6 @@
 //! `tandem mkfs`.
 
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,15 +15,14 @@ use crate::{devices, output};
 
 /// Where the data area begins on a device that holds both: a multiple of this many bytes.
 const DATA_ALIGN: u64 = 1 << 20;
-/// How much is wiped at either end of a device on which something else was.
-const WIPE: u64 = 1 << 20;
 
 /// Makes a volume.
 pub fn run(args: &MkfsArgs) -> Result<u8> {
     let mut made = Made::default();
-    let (meta, data) = open(args, &mut made)?;
-    let _claims = (meta.claim()?, data.as_ref().map(FileDevice::claim).transpose()?);
-    let report = make(args, Arc::new(meta), data)?;
+    let devices = open(args, &mut made)?;
+    let claim = |device: &Candidate| device.device.claim();
+    let _claims = (claim(&devices.0)?, devices.1.as_ref().map(claim).transpose()?);
+    let report = make(args, devices.0, devices.1)?;
     made.keep();
     if args.json {
         output::print_json(&report)?;
@@ -32,26 +32,41 @@ pub fn run(args: &MkfsArgs) -> Result<u8> {
     Ok(exit::OK)
 }
 
-/// Image files that this run has created, removed again when it fails.
+/// Image files that this run has created or filled, which are as before when it fails.
 #[derive(Default)]
-struct Made(Vec<PathBuf>);
+struct Made {
+    new: Vec<PathBuf>,
+    were_empty: Vec<PathBuf>,
+}
 
 impl Made {
     fn keep(&mut self) {
-        self.0.clear();
+        self.new.clear();
+        self.were_empty.clear();
     }
 }
 
 impl Drop for Made {
     fn drop(&mut self) {
-        for path in &self.0 {
+        for path in &self.new {
             let _ = std::fs::remove_file(path);
+        }
+        for path in &self.were_empty {
+            let _ = OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(0));
         }
     }
 }
 
-/// Opens or creates the devices, in the sizes that the rules of `--help` say.
-fn open(args: &MkfsArgs, made: &mut Made) -> Result<(FileDevice, Option<FileDevice>)> {
+/// A device that may become the volume's.
+struct Candidate {
+    device: FileDevice,
+    /// Something else is on it, which is to be overwritten.
+    holds: bool,
+}
+
+/// Opens or creates the devices, in the sizes that the rules of `--help` say. Nothing that was there
+/// before is touched.
+fn open(args: &MkfsArgs, made: &mut Made) -> Result<(Candidate, Option<Candidate>)> {
     let meta = &args.devices.meta;
     let Some(data) = &args.devices.data else {
         let both = || {
@@ -74,7 +89,7 @@ fn open(args: &MkfsArgs, made: &mut Made) -> Result<(FileDevice, Option<FileDevi
     let meta = open_or_create(meta, meta_size, args.force, made)?;
     // Looked at without a lock first: the same file twice would look like somebody else's.
     if let Ok(other) = FileDevice::open(data, Access::Peek) {
-        devices::refuse_same(&meta, &other)?;
+        devices::refuse_same(&meta.device, &other)?;
     }
     let data = open_or_create(data, data_size, args.force, made)?;
     Ok((meta, Some(data)))
@@ -85,55 +100,42 @@ fn open_or_create(
     size: impl FnOnce() -> Result<u64>,
     force: bool,
     made: &mut Made,
-) -> Result<FileDevice> {
-    let needs_size = |e: anyhow::Error| {
-        anyhow!("{}: there is no such image file yet; {e:#} to have it created", path.display())
-    };
-    match path.metadata() {
+) -> Result<Candidate> {
+    let needs_size =
+        |e: anyhow::Error, is: &str| anyhow!("{}: {is}; {e:#} to have it made", path.display());
+    let device = match path.metadata() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            let device = FileDevice::create(path, size().map_err(needs_size)?)?;
-            made.0.push(path.to_path_buf());
-            Ok(device)
+            let device = FileDevice::create(
+                path,
+                size().map_err(|e| needs_size(e, "there is no such image file yet"))?,
+            )?;
+            made.new.push(path.to_path_buf());
+            device
         }
         Ok(file) if file.is_file() && file.len() == 0 => {
-            let size = size().map_err(needs_size)?;
-            Ok(devices::open_one(path, Access::ReadWrite)?.grow(size)?)
+            let size = size().map_err(|e| needs_size(e, "the image file is empty"))?;
+            let device = devices::open_one(path, Access::ReadWrite)?;
+            made.were_empty.push(path.to_path_buf());
+            device.grow(size)?
         }
         _ => {
             let device = devices::open_one(path, Access::ReadWrite)?;
             let found = probe(path)?;
-            if !found.is_empty() {
-                refuse_or_wipe(path, &device, &found, force)?;
+            if !found.is_empty() && !force {
+                let names: Vec<String> = found.iter().map(ToString::to_string).collect();
+                bail!(
+                    "{} seems to hold {}; give --force to overwrite it, and lose what is there",
+                    path.display(),
+                    names.join(" and ")
+                );
             }
-            Ok(device)
+            return Ok(Candidate { device, holds: !found.is_empty() });
         }
-    }
+    };
+    Ok(Candidate { device, holds: false })
 }
 
-fn refuse_or_wipe(
-    path: &Path,
-    device: &FileDevice,
-    found: &[tandem_device::Signature],
-    force: bool,
-) -> Result<()> {
-    if !force {
-        let names: Vec<String> = found.iter().map(ToString::to_string).collect();
-        bail!(
-            "{} seems to hold {}; give --force to overwrite it, and lose what is there",
-            path.display(),
-            names.join(" and ")
-        );
-    }
-    // What was there must not be recognized any more by others either.
-    let len = WIPE.min(device.size());
-    let zeros = vec![0; len as usize];
-    for at in [0, device.size() - len] {
-        device.write_at(&zeros, at).with_context(|| format!("{}: wipe", path.display()))?;
-    }
-    device.flush().with_context(|| format!("{}: flush", path.display()))
-}
-
-fn make(args: &MkfsArgs, meta: Arc<FileDevice>, data: Option<FileDevice>) -> Result<MkfsReport> {
+fn make(args: &MkfsArgs, meta: Candidate, data: Option<Candidate>) -> Result<MkfsReport> {
     let options = MkfsOptions {
         metadata_size: args.metadata_size,
         data_size: args.data_size,
@@ -142,8 +144,10 @@ fn make(args: &MkfsArgs, meta: Arc<FileDevice>, data: Option<FileDevice>) -> Res
         label: args.label.clone(),
         uuid: args.uuid,
         hash_bits: args.hash_bits,
+        wipe: meta.holds || data.as_ref().is_some_and(|data| data.holds),
     };
-    let data = data.map(|device| Arc::new(device) as Arc<dyn Device>);
+    let meta = Arc::new(meta.device);
+    let data = data.map(|data| Arc::new(data.device) as Arc<dyn Device>);
     let report = Volume::mkfs(meta.clone(), data.clone(), &options, Arc::new(SystemEnv))?;
     let (uid, gid) = (geteuid(), getegid());
     if !uid.is_root() {

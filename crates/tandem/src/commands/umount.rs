@@ -25,6 +25,11 @@ pub fn run(args: &UmountArgs) -> Result<u8> {
     if !mount.fs_type.ends_with(".tandem") {
         bail!("{}: not a Tandem volume but {}; use umount", dir.display(), mount.fs_type);
     }
+    // Unmounting its directory would unmount the other one.
+    if let Some(top) = mounts::at(&dir).filter(|top| top.dev != mount.dev) {
+        let (source, top) = (mount.source.display(), top.source.display());
+        bail!("{}: {top} is mounted over {source} there; unmount that first", dir.display());
+    }
     let ending = Ending::of(&mount);
     if args.lazy {
         tandem_fuse::unmount(&dir, Unmount::Lazy)?;
@@ -43,7 +48,8 @@ pub fn run(args: &UmountArgs) -> Result<u8> {
             if !is_clean(&mount) {
                 bail!(
                     "unmounted, but the volume was not shut down cleanly; the next mount recovers \
-                     it ({error:#})"
+                     it ({})",
+                    output::message(&error)
                 );
             }
         }

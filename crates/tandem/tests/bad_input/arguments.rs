@@ -1,7 +1,9 @@
 //! Paths and options that make no sense.
 
+use crate::common::program::run;
 use crate::common::sys;
-use crate::common::volume::{Shape, Volume, cli, image, scratch, skip};
+use crate::common::volume::{Shape, Volume, cli, image, scratch, skip, tandem};
+use std::process::Command;
 
 #[test]
 fn paths() {
@@ -26,6 +28,20 @@ fn paths() {
     cli(&["check", long.as_str()]).must_fail().says(&["long"]);
     let path = at(&"x/".repeat(3000));
     cli(&["check", path.as_str()]).must_fail().says(&["long"]);
+}
+
+#[test]
+fn an_error_is_said_once_and_survives_a_closed_pipe() {
+    let dir = scratch();
+    let path = dir.path().join("img").to_string_lossy().into_owned();
+    let sizes = ["--metadata-size", "9000000T", "--data-size", "64M"];
+    let out = cli(&[&["mkfs", path.as_str()], &sizes[..]].concat()).must_fail();
+    let reason = out.err.split(": ").nth(3).unwrap_or_default().split(';').next().unwrap_or("");
+    assert_eq!(out.err.matches(reason).count(), 1, "{out}");
+    // Nobody reads what it says; its status is still its own.
+    let line = format!("{} check {path} 2>&1 | true; exit ${{PIPESTATUS[0]}}", tandem().display());
+    let out = run(Command::new("bash").args(["-c", &line]));
+    assert_eq!(out.status.code(), Some(8), "{out}");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Damaged devices: an error that names the device, never a crash, a hang or wrong data.
 
 use crate::common::program::Output;
-use crate::common::volume::{Shape, Volume, skip};
+use crate::common::volume::{Shape, Volume, cli, skip};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
@@ -10,7 +12,11 @@ fn shape() -> Shape {
 }
 
 fn filled() -> Volume {
-    let mut v = Volume::mounted(shape());
+    filled_with(shape())
+}
+
+fn filled_with(shape: Shape) -> Volume {
+    let mut v = Volume::mounted(shape);
     for i in 0..300 {
         let dir = v.at(&format!("dir{}", i % 10));
         std::fs::create_dir_all(&dir).unwrap();
@@ -35,26 +41,40 @@ fn superblocks() {
     if skip() {
         return;
     }
-    let mut v = filled();
-    let size = std::fs::metadata(v.meta()).unwrap().len();
-    let meta = v.meta().to_string_lossy().into_owned();
-    // Either of them suffices, with a word about the other.
-    wipe(&v.meta(), 0, 4096);
-    let out = v.cli("check", &[]);
-    in_order(&out);
-    out.says(&["superblock"]);
-    v.mount();
-    assert_eq!(std::fs::read_dir(v.mnt()).unwrap().count(), 10);
-    v.umount();
-    // None of them does not.
-    wipe(&v.meta(), size - 4096, 4096);
-    wipe(&v.meta(), 0, 4096);
-    for command in ["check", "info"] {
-        let out = v.cli(command, &[]);
-        in_order(&out);
-        out.must_fail().says(&[&meta]);
+    let smaller = vec!["--metadata-size".to_owned(), "8M".to_owned()];
+    for shape in [
+        shape(),
+        Shape { mkfs: smaller.clone(), ..shape() },
+        Shape { meta: 256 << 20, data: 0, ..shape() },
+        Shape { meta: 256 << 20, data: 0, mkfs: smaller, ..shape() },
+    ] {
+        let mut v = filled_with(shape);
+        let meta = v.meta().to_string_lossy().into_owned();
+        let mut page = vec![0; 4096];
+        File::open(v.meta()).and_then(|f| f.read_exact_at(&mut page, 0)).unwrap();
+        let second = tandem_format::Superblock::decode(&page).unwrap().geometry().superblock_b();
+        // Either of them suffices, with a word about the other.
+        wipe(&v.meta(), second, 4096);
+        v.cli("check", &[]).must_fail().says(&["second superblock"]);
+        Volume::poke(&v.meta(), second, |b| b.copy_from_slice(&page), 4096);
+        v.try_check().unwrap();
+        Volume::poke(&v.meta(), 0, |b| b.fill(0), 4096);
+        v.cli("check", &[]).must_fail().says(&["first superblock", "its copy serves"]);
+        v.cli("info", &[]).must().says(&["clean"]);
+        cli(&["dump", &meta, "superblock"]).must().says(&["superblock B", "format version"]);
+        cli(&["dump", &meta, "dir", "/"]).must().says(&["dir3"]);
+        v.mount();
+        assert_eq!(std::fs::read_dir(v.mnt()).unwrap().count(), 10);
+        v.umount();
+        v.mkfs().must_fail().says(&[&meta, "--force"]);
+        // None of them does not, and nobody is told to make a new volume.
+        wipe(&v.meta(), second, 4096);
+        for out in [v.cli("check", &[]), v.cli("info", &[]), v.try_mount("")] {
+            in_order(&out);
+            assert!(!out.text().contains("mkfs"), "{out}");
+            out.must_fail().says(&[&meta, "both superblocks"]);
+        }
     }
-    v.try_mount("").must_fail().says(&[&meta]);
 }
 
 #[test]

@@ -155,6 +155,30 @@ fn newer_formats_and_unknown_features() {
 }
 
 #[test]
+fn a_superblock_that_would_take_all_memory() {
+    let sizes = [(256 << 20, 64 << 30), (300 << 30, 64 << 20)];
+    let changes: [fn(&mut Superblock); 2] = [
+        |s| {
+            s.group_blocks = 1;
+            s.groups = s.blocks as u32;
+        },
+        |s| {
+            s.segment_size = 65536;
+            s.segments = (s.meta_size - 65536 - 4096) / 65536;
+        },
+    ];
+    for ((meta, data), damage) in sizes.into_iter().zip(changes) {
+        let v = Volume::make(Shape { meta, data, ..Shape::default() });
+        change(&v.meta(), damage);
+        let outs = every(&v.meta(), Some(&v.data()), &v.mnt());
+        all_fail(outs, &[&text(&v.meta()), "cannot be"]);
+    }
+    // mkfs does not make such a thing.
+    let v = Volume::images(Shape { meta: 300 << 30, ..Shape::default() });
+    v.cli("mkfs", &["--segment-size", "64K"]).must_fail().says(&[&text(&v.meta()), "segment-size"]);
+}
+
+#[test]
 fn a_device_that_shrank() {
     if skip() {
         return;
@@ -181,8 +205,18 @@ fn a_device_that_shrank() {
             }
         }
         file.set_len(full / 2).unwrap();
+        cli(&["info", &text(&v.meta())]).must_fail().says(&[if path == v.meta() {
+            "shrunk"
+        } else {
+            "--data"
+        }]);
         for out in every(&v.meta(), Some(&v.data()), &v.mnt()) {
             out.says_one_of(&["smaller", "shrank", "shrunk", "short", "bytes"]);
+        }
+        file.set_len(0).unwrap();
+        for out in every(&v.meta(), Some(&v.data()), &v.mnt()) {
+            assert!(!out.text().contains("mkfs") || path == v.meta(), "{out}");
+            out.must_fail().says(&[&text(&path)]).says_one_of(&["shrunk", "small"]);
         }
         std::fs::rename(&kept, &path).unwrap();
     }

@@ -46,6 +46,27 @@ fn already_mounted() {
 }
 
 #[test]
+fn one_over_another() {
+    if skip() {
+        return;
+    }
+    let small = Shape { meta: 16 << 20, data: 64 << 20, ..Shape::default() };
+    let (mut lower, upper) = (Volume::mounted(small.clone()), Volume::make(small));
+    std::fs::write(lower.at("f"), "kept").unwrap();
+    let mnt = lower.mnt().to_string_lossy().into_owned();
+    let [below, above] = [&lower, &upper].map(|v| v.meta().to_string_lossy().into_owned());
+    let data = upper.data().to_string_lossy().into_owned();
+    cli(&["mount", &above, &mnt, "--data", &data]).must();
+    // By its device, the one meant is unmounted or none.
+    cli(&["umount", &below]).must_fail().says(&[&mnt, &above, "over"]);
+    cli(&["info", &mnt]).must().says(&[&above]);
+    cli(&["umount", &mnt]).must();
+    assert_eq!(std::fs::read(lower.at("f")).unwrap(), b"kept");
+    lower.finish();
+    upper.try_check().unwrap();
+}
+
+#[test]
 fn busy_when_unmounting() {
     if skip() {
         return;

@@ -1,7 +1,9 @@
 //! mkfs destroys nothing by mistake.
 
 use crate::common::program::{have, sh};
+use crate::common::sys;
 use crate::common::volume::{Shape, Volume, cli, image, scratch};
+use std::fs::File;
 use std::path::Path;
 
 fn head(path: &Path) -> Vec<u8> {
@@ -72,6 +74,26 @@ fn over_a_volume() {
 }
 
 #[test]
+fn that_fails_leaves_what_was_there_even_when_forced() {
+    let small = Shape { meta: 16 << 20, data: 64 << 20, ..Shape::default() };
+    let (v, other) = (Volume::make(small.clone()), Volume::make(small));
+    let [meta, data] = [v.meta(), v.data()].map(|p| p.to_string_lossy().into_owned());
+    let missing = v.dir().join("no/such").to_string_lossy().into_owned();
+    let before = [head(&v.meta()), head(&v.data())];
+    // Each is refused for a reason that does not lie in the metadata device.
+    v.cli("mkfs", &["--force", "--data-size", "1G"]).must_fail().says(&[&data]);
+    v.cli("mkfs", &["--force", "--segment-size", "8M"]).must_fail().says(&[&meta, "segments"]);
+    let sizes = ["--force", "--data-size", "64M"];
+    cli(&[&["mkfs", &meta, "--data", &missing], &sizes[..]].concat()).must_fail().says(&[&missing]);
+    let lock = File::open(other.data()).unwrap();
+    sys::flock(&lock, sys::LOCK_EX).unwrap();
+    let locked = other.data().to_string_lossy().into_owned();
+    cli(&["mkfs", "--force", &meta, "--data", &locked]).must_fail().says(&[&locked, "in use"]);
+    assert!([head(&v.meta()), head(&v.data())] == before, "untouched");
+    v.try_check().unwrap();
+}
+
+#[test]
 fn images_that_are_not_there_yet() {
     let dir = scratch();
     let at = |n: &str| dir.path().join(n).to_string_lossy().into_owned();
@@ -85,6 +107,15 @@ fn images_that_are_not_there_yet() {
     cli(&[&["mkfs", &meta, "--data", &data], &sizes[..]].concat()).must();
     cli(&["check", &meta, "--data", &data]).must();
     assert_eq!(std::fs::metadata(&data).unwrap().len(), 1 << 30);
+    // An empty one is as good as none, and stays empty when that fails.
+    let empty = at("empty.img");
+    image(Path::new(&empty), 0);
+    cli(&["mkfs", &empty]).must_fail().says(&[&empty, "empty", "--metadata-size"]);
+    let args = ["mkfs", &empty, "--metadata-size", "16M", "--data-size"];
+    cli(&[&args[..], &["10"]].concat()).must_fail().says(&[&empty, "too small"]);
+    assert_eq!(std::fs::metadata(&empty).unwrap().len(), 0);
+    cli(&[&args[..], &["64M"]].concat()).must();
+    cli(&["check", &empty]).must();
     let missing = at("no/such/dir.img");
     cli(&["mkfs", &missing, "--metadata-size", "64M", "--data-size", "1G"])
         .must_fail()

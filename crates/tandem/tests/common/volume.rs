@@ -190,12 +190,29 @@ impl Volume {
     /// Mounts with these options, the daemon being this process's child.
     #[track_caller]
     pub fn mount_with(&mut self, options: &str) {
+        let said = self.log().len();
+        // The mount is there a little before the daemon is ready for commands.
+        self.spawn(options, |v| v.log().get(said..).is_some_and(|new| new.contains(": mounted ")));
+    }
+
+    /// The same, only until the mount can be seen.
+    #[track_caller]
+    pub fn mount_until_seen(&mut self) {
+        let options = self.shape.options.clone();
+        self.spawn(&options, |v| {
+            let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+            table.contains(&*v.mnt().to_string_lossy())
+        });
+    }
+
+    /// Starts the daemon as this process's child, and waits until `there`.
+    #[track_caller]
+    fn spawn(&mut self, options: &str, there: impl Fn(&Volume) -> bool) {
         assert!(self.daemon.is_none(), "already mounted");
         // To run everything another way: TANDEM_TEST_OPTIONS=transport=classic
         let more = std::env::var("TANDEM_TEST_OPTIONS").unwrap_or_default();
         let options = &format!("{options},{more}");
         let log = File::options().create(true).append(true).open(self.log_path()).unwrap();
-        let said = self.log().len();
         let mut child = Command::new(tandem())
             .arg("mount")
             .args(self.devices())
@@ -208,8 +225,7 @@ impl Volume {
             .spawn()
             .unwrap();
         let start = Instant::now();
-        // The mount is there a little before the daemon is ready for commands.
-        while !self.log().get(said..).is_some_and(|new| new.contains(": mounted ")) {
+        while !there(self) {
             if let Some(status) = child.try_wait().unwrap() {
                 panic!("tandem mount -o {options}: {status}\n{}", self.log());
             }
@@ -218,7 +234,7 @@ impl Volume {
                 let _ = child.wait();
                 panic!("tandem mount -o {options}: not mounted in {START:?}\n{}", self.log());
             }
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(Duration::from_micros(100));
         }
         self.daemon = Some(child);
     }

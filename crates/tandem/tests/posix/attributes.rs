@@ -210,6 +210,12 @@ fn they_follow_the_file() {
         chmod("program", 0o777).unwrap();
         ALICE.run(|| put("program", b"changed"));
         t.err(getxattr("program", "security.capability"), ENODATA);
+        t.about("a write by whoever made it");
+        let maker = open("made", O_CREAT | O_EXCL | O_WRONLY, 0o755).unwrap();
+        t.ok(set("made", "security.capability", &capability));
+        t.eq(write(&maker, b"#!"), Ok(2));
+        t.err(getxattr("made", "security.capability"), ENODATA);
+        t.about("a change of owner");
         t.ok(set("program", "security.capability", &capability));
         t.ok(chown("program", 1, 1));
         t.err(getxattr("program", "security.capability"), ENODATA);

@@ -45,6 +45,33 @@ fn maps_and_calls_see_each_other() {
 }
 
 #[test]
+fn maps_and_a_creator_who_only_writes() {
+    posix(|t| {
+        let fd = open("f", O_CREAT | O_EXCL | O_WRONLY, 0o644).unwrap();
+        let mut model = pattern(10_000, 3);
+        t.eq(write(&fd, &model), Ok(10_000));
+        let reader = open("f", O_RDWR, 0).unwrap();
+        let map = Map::new(&reader, 10_000, RW, MAP_SHARED).unwrap();
+        for i in 0..40usize {
+            t.about(format!("round {i}"));
+            let (stored, written) = (i * 731 % 9_000, i * 1_733 % 9_900);
+            map.put(stored, &[i as u8; 50]);
+            model[stored..stored + 50].fill(i as u8);
+            t.eq(pwrite(&fd, &[!(i as u8); 100], written as i64), Ok(100));
+            model[written..written + 100].fill(!(i as u8));
+            t.eq(map.get(0, 10_000), model.clone());
+            t.eq(pread(&reader, 10_000, 0), Ok(model.clone()));
+        }
+        t.about("to the end");
+        let more = open("f", O_WRONLY | O_APPEND, 0).unwrap();
+        t.eq(write(&more, b"by another"), Ok(10));
+        t.eq(lseek(&fd, 0, SEEK_END), Ok(10_010));
+        t.eq(write(&fd, b"by the creator"), Ok(14));
+        t.eq(pread(&reader, 100, 10_000), Ok(b"by anotherby the creator".to_vec()));
+    });
+}
+
+#[test]
 fn stores_reach_the_device() {
     posix(|t| {
         let fd = open("f", O_CREAT | O_RDWR, 0o644).unwrap();

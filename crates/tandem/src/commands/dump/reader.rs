@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use tandem_device::Device;
 use tandem_format::{
     BLOCK, BlockMeta, CHECKPOINTS, Checkpoint, CheckpointRoot, FANOUT, Geometry, IMAP_PER_BLOCK,
-    ImapBlock, Kind, Loc, SUPERBLOCK_A, Superblock, Words, open,
+    ImapBlock, Kind, Loc, SUPERBLOCK_A, Superblock, Words, open, superblock_b,
 };
 
 /// A metadata block: its header and its payload.
@@ -49,9 +49,18 @@ pub fn checkpoint_at(device: &dyn Device, at: u64) -> Result<Checkpoint> {
     Ok(Checkpoint::decode(&read(device, at, BLOCK)?)?)
 }
 
-/// Where the second superblock would be if the metadata area filled the device.
-pub fn last_block(device: &dyn Device) -> Option<u64> {
-    (device.size() / BLOCK as u64).checked_sub(1).map(|block| block * BLOCK as u64)
+/// Where the second superblock may be when the first does not tell, the likeliest first.
+pub fn places_of_second(device: &dyn Device) -> Vec<u64> {
+    let areas = CHECKPOINTS.map(|at| checkpoint_at(device, at));
+    let mut places: Vec<u64> = newest(&areas).map(Checkpoint::superblock_b).into_iter().collect();
+    places.push(superblock_b(device.size()));
+    places
+}
+
+fn second_superblock(device: &dyn Device) -> Option<Superblock> {
+    places_of_second(device).into_iter().find_map(|at| {
+        superblock_at(device, at).ok().filter(|found| found.geometry().superblock_b() == at)
+    })
 }
 
 /// The checkpoint that counts.
@@ -62,9 +71,8 @@ pub fn newest(areas: &[Result<Checkpoint>]) -> Option<&Checkpoint> {
 impl<'a> Reader<'a> {
     /// Reads what is needed to find everything else.
     pub fn open(device: &'a dyn Device) -> Result<Reader<'a>> {
-        let second = || superblock_at(device, last_block(device)?).ok();
         let superblock = superblock_at(device, SUPERBLOCK_A)
-            .or_else(|error| second().ok_or(error))
+            .or_else(|error| second_superblock(device).ok_or(error))
             .with_context(|| format!("{}: not a Tandem metadata device", device.name()))?;
         let areas = CHECKPOINTS.map(|at| {
             let checkpoint = checkpoint_at(device, at)?;

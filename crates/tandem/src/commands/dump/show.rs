@@ -104,7 +104,8 @@ pub fn checkpoint(
         .row("i-nodes", grouped(checkpoint.inodes))
         .row("block ids in use", grouped(checkpoint.mapped))
         .row("live bytes in the log", sized(checkpoint.live_bytes))
-        .row("free data blocks", grouped(checkpoint.free_blocks));
+        .row("free data blocks", grouped(checkpoint.free_blocks))
+        .row("metadata size", grouped(checkpoint.meta_size));
 }
 
 fn location(loc: Loc) -> String {

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use super::serve;
 use crate::cli::options::MountFlags;
 use crate::cli::{MountArgs, exit};
-use crate::logging;
+use crate::{logging, output};
 
 const READY: &str = "ready\n";
 
@@ -68,9 +68,10 @@ pub fn child(args: &MountArgs, flags: MountFlags, dir: &Path) -> Result<u8> {
     logging::to_syslog(args.verbose);
     let result = serve::serve(args, flags, dir, detach);
     if let Err(error) = &result {
-        tracing::error!("{}: {error:#}", dir.display());
+        let error = output::message(error);
+        tracing::error!("{}: {error}", dir.display());
         // Read by the parent while it waits; later, standard output leads nowhere.
-        let _ = write!(std::io::stdout(), "{error:#}");
+        let _ = write!(std::io::stdout(), "{error}");
         return Ok(exit::FAILURE);
     }
     result

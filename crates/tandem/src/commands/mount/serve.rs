@@ -13,7 +13,7 @@ use crate::cli::options::MountFlags;
 use crate::cli::{MountArgs, exit};
 use crate::control::Server;
 use crate::devices::{self, Opened};
-use crate::mounts;
+use crate::{mounts, output};
 
 /// Mounts, calls `ready`, serves until the volume is unmounted, and shuts it down.
 pub fn serve(
@@ -44,7 +44,7 @@ pub fn serve(
     if let Some(server) = server {
         server.finish(&match &outcome {
             Ok(()) => json!({ "devices": device_stats(&opened) }),
-            Err(error) => json!({ "error": format!("{error:#}") }),
+            Err(error) => json!({ "error": output::message(error) }),
         });
     }
     outcome?;
@@ -62,17 +62,21 @@ fn run(
     ready: impl FnOnce() -> Result<()>,
     server: &mut Option<Server>,
 ) -> Result<()> {
+    // Both before anybody can see the mount, and act on it.
+    let signals = signals::hold()?;
+    let server = server.insert(Server::listen()?);
     let session = tandem_fuse::mount(volume.clone(), dir, &flags.door)?;
-    let signals = signals::watch(session.unmounter(), volume.clone())?;
-    let mount =
-        mounts::at(dir).with_context(|| format!("{}: not in the mount table", dir.display()))?;
+    let signals = signals::watch(signals, session.unmounter(), volume.clone())?;
     let answers = Answers {
         volume: volume.clone(),
         door: session.unmounter(),
         meta: full_name(&opened.meta),
         data: opened.data.as_deref().map(full_name),
     };
-    *server = Some(Server::start(mount.dev, Arc::new(move |word| answers.to(word)))?);
+    // None: it has been unmounted already.
+    if let Some(mount) = mounts::at(dir).filter(|mount| mount.fs_type.ends_with(".tandem")) {
+        server.serve(mount.dev, Arc::new(move |word| answers.to(word)))?;
+    }
     tracing::info!("{}: mounted {}", dir.display(), flags.door.fsname);
     ready()?;
     let served = session.run();

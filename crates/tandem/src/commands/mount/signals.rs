@@ -10,12 +10,16 @@ use tandem_fuse::Door;
 
 use crate::cli::exit;
 
-/// From now on SIGTERM, SIGINT and SIGHUP unmount.
+/// From now on SIGTERM, SIGINT and SIGHUP wait for [`watch`].
+pub fn hold() -> Result<Signals> {
+    Signals::new([SIGTERM, SIGINT, SIGHUP]).context("take signals")
+}
+
+/// From now on the signals unmount, as do those that have come since [`hold`].
 ///
 /// While the mount is in use it is detached, so that the process ends with its last user; a second
 /// signal ends it at once, with everything written.
-pub fn watch(door: Door, volume: Arc<Volume>) -> Result<Handle> {
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("take signals")?;
+pub fn watch(mut signals: Signals, door: Door, volume: Arc<Volume>) -> Result<Handle> {
     let handle = signals.handle();
     std::thread::Builder::new().name("signals".to_string()).spawn(move || {
         let mut asked = false;
