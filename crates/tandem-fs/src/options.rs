@@ -73,10 +73,16 @@ pub struct MountOptions {
     pub cache: u64,
     /// Access times.
     pub atime: Atime,
+    /// Metadata blocks to prefetch around one that must be read (DualFS §2.2); 0 = none.
+    pub prefetch: u32,
+    /// Write metadata that is read again beside what was read with it (DualFS §2.2).
+    pub relocate: bool,
     /// Directory affinity in per cent (DualFS §2.2); 0 = always the emptiest group.
     pub affinity: u32,
     /// Continuous allocation of directories (SpadFS §IV).
     pub continuous: bool,
+    /// Read the contents of neighbouring small files together (SpadFS §V "cross-file readahead").
+    pub cross_file: bool,
     /// Give freed space back to the data device.
     pub discard: bool,
     /// Commit in the background; without, only fsync, sync, pressure and shutdown do.
@@ -91,8 +97,11 @@ impl Default for MountOptions {
             checkpoint: Duration::from_secs(60),
             cache: 256 << 20,
             atime: Atime::Relative,
+            prefetch: 16,
+            relocate: true,
             affinity: 10,
             continuous: true,
+            cross_file: true,
             discard: true,
             background: true,
         }

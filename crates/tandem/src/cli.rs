@@ -123,11 +123,11 @@ Options for -o:
   flush=5s               how long a change may stay in memory only
   checkpoint=60s         how much log a recovery may have to read, in time
   cache=SIZE             bound on the memory of all caches
-  prefetch=16            metadata blocks to prefetch at once, 0 = off (no effect yet)
-  relocate=on|off        move metadata blocks to where they are read (no effect yet)
+  prefetch=16            metadata blocks to prefetch at once, 0 = off
+  relocate=on|off        move metadata blocks to where they are read
   affinity=10            how much emptier a group must be to take a directory from its parent's,
                          in per cent; 0 = always the emptiest
-  cross-file=on|off      read the data of neighbouring files ahead (no effect yet)
+  cross-file=on|off      read the data of neighbouring files ahead
   continuous=on|off      lay the new files of a directory down as one run
   discard, nodiscard     give freed space back to the data device, or not
   relatime, strictatime, noatime

@@ -17,8 +17,6 @@ pub struct MountFlags {
     pub volume: MountOptions,
     /// The door's options.
     pub door: DoorOptions,
-    /// Options that are known but that this version has no use for.
-    pub idle: Vec<String>,
 }
 
 impl MountFlags {
@@ -56,19 +54,10 @@ impl MountFlags {
             "flush" | "commit" => volume.flush = interval(value)?,
             "checkpoint" => volume.checkpoint = interval(value)?,
             "cache" => volume.cache = cache(value)?,
-            "prefetch" => {
-                number(value, 0, 4096)?;
-                self.idle.push(name.to_string());
-            }
+            "prefetch" => volume.prefetch = number(value, 0, 4096)?,
             "affinity" => volume.affinity = number(value, 0, 100)?,
-            "relocate" => {
-                on_off(value)?;
-                self.idle.push(name.to_string());
-            }
-            "cross-file" => {
-                on_off(value)?;
-                self.idle.push(name.to_string());
-            }
+            "relocate" => volume.relocate = on_off(value)?,
+            "cross-file" => volume.cross_file = on_off(value)?,
             "continuous" => volume.continuous = on_off(value)?,
             "discard" => volume.discard = on_off(value)?,
             "writeback" => self.door.writeback = on_off(value)?,
@@ -242,7 +231,8 @@ mod tests {
         .unwrap();
         assert_eq!(flags.data, Some("/dev/sda".into()));
         let volume = flags.volume;
-        assert!(volume.read_only && !volume.continuous);
+        assert!(volume.read_only && !volume.continuous && !volume.relocate && volume.cross_file);
+        assert_eq!(volume.prefetch, 0);
         assert_eq!((volume.flush.as_secs(), volume.checkpoint.as_secs()), (2, 30));
         assert_eq!((volume.affinity, volume.cache), (5, 1 << 30));
         assert_eq!(volume.atime, Atime::Strict);

@@ -22,9 +22,6 @@ pub fn serve(
     dir: &Path,
     ready: impl FnOnce() -> Result<()>,
 ) -> Result<u8> {
-    for name in &flags.idle {
-        tracing::warn!("{}: option {name} has no effect in this version", dir.display());
-    }
     let access = if flags.volume.read_only { Access::ReadOnly } else { Access::ReadWrite };
     let opened = devices::open(&args.meta, flags.data.as_deref(), access)?;
     let _claim = opened.data.as_ref().map(|data| data.claim()).transpose()?;
