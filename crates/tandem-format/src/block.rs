@@ -149,6 +149,31 @@ pub fn open(block: &[u8]) -> Result<(BlockMeta, &[u8]), FormatError> {
     Ok((meta, payload))
 }
 
+/// What a block says of itself before anything of it has been checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim {
+    /// What it would hold.
+    pub kind: Kind,
+    /// Its level, by kind.
+    pub level: u8,
+    /// Its block id, or index in the IFile's table.
+    pub id: u64,
+    /// Its length in grains, not 0.
+    pub grains: u16,
+}
+
+/// What the bytes at the start of a grain claim to be, when they look like a block's header. Nothing
+/// of it is to be believed before [`open`] has agreed.
+pub fn peek(grain: &[u8]) -> Option<Claim> {
+    if grain.len() < HEADER || get_u32(grain, 0) != MAGIC {
+        return None;
+    }
+    let len = usize::from(get_u16(grain, 50));
+    let kind = Kind::try_from(grain[48]).ok()?;
+    let grains = u16::try_from(len.div_ceil(GRAIN)).ok()?;
+    (len >= HEADER).then_some(Claim { kind, level: grain[49], id: get_u64(grain, 16), grains })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,6 +232,14 @@ mod tests {
         head[4..8].fill(0);
         out[4..8].copy_from_slice(&crc32c::crc32c(&head).to_le_bytes());
         assert_eq!(field(&out), "kind");
+    }
+
+    #[test]
+    fn a_header_claims_what_it_says() {
+        let block = sealed(&[1; 100]);
+        assert_eq!(peek(&block), Some(Claim { kind: Kind::Leaf, level: 7, id: 2, grains: 3 }));
+        assert_eq!(peek(&block[..63]), None);
+        assert_eq!(peek(&block[64..]), None);
     }
 
     #[test]

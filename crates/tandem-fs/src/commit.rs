@@ -3,9 +3,15 @@
 //! then what was freed is free. Operations go on all the while: what they change after the freeze
 //! belongs to the next commit.
 
+mod continuity;
 mod data;
 mod room;
 mod write;
+
+pub(crate) use continuity::Continuity;
+pub use continuity::ContinuityStats;
+
+pub(crate) use room::Full;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,11 +20,11 @@ use tandem_format::Checkpoint;
 
 use crate::cache::{Block, Key};
 use crate::error::{Error, Fault, Res, Result};
-use crate::log::LogWriter;
+use crate::log::{LogWriter, Ranks};
 use crate::space::Run;
 use crate::state::{Running, State};
 use crate::types::Ino;
-use crate::volume::Core;
+use crate::volume::{Core, Why};
 
 /// Bytes of contents that go to D between two chances for an fsync to be served.
 const BATCH: u64 = 16 << 20;
@@ -53,7 +59,11 @@ pub(crate) enum Contents {
 pub(crate) struct Frozen {
     pub commit: u64,
     pub blocks: Vec<(Key, Arc<Block>)>,
+    /// Those among them that the cleaner moves: stamps of where they come from.
+    pub moved: rustc_hash::FxHashMap<Key, u64>,
     pub running: Running,
+    /// Blocks to be logged in the order in which they were read.
+    pub ranks: Ranks,
     pub next_id: u64,
     pub next_ino: Ino,
     pub inodes: u64,
@@ -88,7 +98,10 @@ impl Core {
             wants.files.extend(ino);
             wants.seq
         };
+        let begun = self.env.monotonic();
         let mut committer = self.commit.lock();
+        let waited = self.env.monotonic().saturating_sub(begun);
+        self.counters.stalls.add(Why::Commit, waited);
         if committer.served >= seq {
             return self.sound();
         }
@@ -160,6 +173,7 @@ impl Core {
             || c.closing
             || (c.logged && self.env.monotonic().saturating_sub(c.checkpoint_at) > due)
             || self.tables_are_many();
+        self.state.lock().settle_relocation(self.env.monotonic(), c.closing);
         let frozen = loop {
             files.append(&mut self.state.lock().must_flush);
             self.flush_files(std::mem::take(&mut files))?;
@@ -210,6 +224,7 @@ impl Core {
             self.epochs.wait();
         }
         for run in dropped {
+            self.forget_read(run);
             self.run(|st| {
                 st.release_run(run)?;
                 st.forget_unapplied(run);
@@ -269,13 +284,17 @@ impl Core {
         let bytes = st.cache.dirty_bytes();
         let blocks = st.cache.freeze(|key| key.id().is_some());
         st.committing_growth = running.growth;
+        st.committing_freed = running.freed();
         st.committing_bytes = (bytes - st.cache.dirty_bytes()) as u64;
+        st.moving = 0;
         let took = self.env.monotonic().saturating_sub(begun);
         self.counters.longest_freeze.fetch_max(took, Ordering::Relaxed);
         Ok(Some(Frozen {
             commit: st.commit,
             blocks,
+            moved: st.cache.take_moved(),
             running,
+            ranks: st.relocate.freeze(),
             next_id: st.ids.next,
             next_ino: st.inos.next,
             inodes: st.inos.used,
@@ -298,6 +317,7 @@ impl Core {
             }
         }
         for run in merged {
+            self.forget_read(run);
             if self.opts.discard {
                 let (off, len) =
                     (self.geo.block_offset(run.start), run.len * u64::from(self.geo.block_size));
@@ -306,9 +326,21 @@ impl Core {
                     tracing::debug!("{}: discard: {e}", self.data.name());
                 }
             }
-            self.run(|st| st.release_run(run))?;
+            self.run(|st| {
+                st.release_run(run)?;
+                st.committing_freed = st.committing_freed.saturating_sub(run.len);
+                Ok(())
+            })?;
         }
         Ok(())
+    }
+}
+
+impl Core {
+    /// What was read ahead of blocks that belong to nobody any more is of no use.
+    fn forget_read(&self, run: Run) {
+        let end = run.start + run.len;
+        self.cross_file.forget(self.geo.block_offset(run.start), self.geo.block_offset(end));
     }
 }
 

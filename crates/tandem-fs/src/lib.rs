@@ -27,9 +27,13 @@ mod state;
 mod types;
 mod volume;
 
+pub use cache::CrossFileStats;
+pub use commit::ContinuityStats;
 pub use env::{Env, SystemEnv};
 pub use error::{Error, Result};
+pub use log::{PrefetchStats, RelocationStats};
 pub use options::{Atime, MkfsOptions, MkfsReport, MountOptions};
+pub use space::AffinityStats;
 pub use tandem_format::Time;
 pub use types::*;
-pub use volume::{DeviceCounts, Info, LogInfo, Stats, Volume};
+pub use volume::{CleanerStats, DeviceCounts, Info, LogInfo, StallStats, Stats, Volume};

@@ -3,13 +3,21 @@
 
 mod checkpoint;
 mod cleaner;
+mod prefetch;
 mod reader;
 mod recovery;
+mod relocate;
 mod segments;
 mod writer;
 
+pub(crate) use cleaner::{CleanerCounters, Need};
+
 pub(crate) use checkpoint::read_checkpoint;
-pub(crate) use reader::{load, lost, read_block};
+pub(crate) use prefetch::Prefetch;
+pub use prefetch::PrefetchStats;
+pub(crate) use reader::{load, lost, read_table};
 pub(crate) use recovery::recover;
+pub use relocate::RelocationStats;
+pub(crate) use relocate::{Ranks, Relocate};
 pub(crate) use segments::Segments;
 pub(crate) use writer::{Item, LogWriter, Payload};

@@ -14,6 +14,8 @@ mod falloc;
 mod io;
 mod list;
 mod lookup;
+mod map;
+mod read;
 mod remove;
 mod rename;
 mod xattr;

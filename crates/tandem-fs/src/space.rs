@@ -20,6 +20,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
+pub use affinity::AffinityStats;
 pub use alloc::Goal;
 pub use free::FreeError;
 pub use stored::EncodedGroup;
@@ -90,4 +91,5 @@ pub struct Space {
     /// Bytes held by loaded groups.
     memory: usize,
     clock: u64,
+    affinity: AffinityStats,
 }

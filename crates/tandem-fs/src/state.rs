@@ -13,7 +13,7 @@ pub(crate) use nodes::{Node, Nodes};
 use crate::cache::BlockCache;
 use crate::error::{Fault, Res};
 use crate::ifile::{ImapChange, Root};
-use crate::log::Segments;
+use crate::log::{Prefetch, Relocate, Segments};
 use crate::space::{Run, Space};
 use crate::types::Ino;
 
@@ -58,6 +58,15 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// Data blocks freed since the last commit.
+    pub fn freed(&self) -> u64 {
+        let freed = self.space.iter().map(|change| match change {
+            SpaceChange::Free(run) => run.len,
+            SpaceChange::Alloc(_) => 0,
+        });
+        freed.sum()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.imap.is_empty()
             && self.space.is_empty()
@@ -76,15 +85,25 @@ pub(crate) struct State {
     pub holds: Holds,
     pub space: Space,
     pub segs: Segments,
+    /// What is read around a block that must be.
+    pub prefetch: Prefetch,
+    /// What was read in a poor order.
+    pub relocate: Relocate,
     /// Group descriptors as they are on M.
     pub group_entries: Vec<GroupEntry>,
     pub ids: Ids,
+    /// Given up, but in the block map until the commit is durable: nobody may log them again.
+    pub going: rustc_hash::FxHashSet<u64>,
     pub inos: Inos,
     pub running: Running,
     /// What the commit under way has added to M at most, in bytes.
     pub committing_growth: u64,
     /// Dirty bytes the commit under way is writing.
     pub committing_bytes: u64,
+    /// Data blocks that are free once the commit under way is durable.
+    pub committing_freed: u64,
+    /// Bytes that the cleaner is about to move; promised to it until the commit that writes them.
+    pub moving: u64,
     /// Number of the last commit begun.
     pub commit: u64,
     /// Files with dirty contents, in the order in which they became so.
@@ -135,7 +154,7 @@ impl State {
     /// The same for an operation that also writes `again` bytes anew which are on M already.
     pub fn claim_rewrite(&mut self, bytes: u64, again: u64, essential: bool) -> Res<()> {
         self.writable()?;
-        if self.cache.dirty_bytes() as u64 + self.committing_bytes > self.dirty_limit {
+        if self.is_pressed() {
             return Err(Fault::Pressure);
         }
         let pending = self.running.growth + self.committing_growth + bytes;
@@ -143,7 +162,7 @@ impl State {
             return Err(Fault::LogFull);
         }
         let dirty = self.cache.dirty_bytes() as u64 + self.committing_bytes;
-        let to_write = dirty + pending + again + self.commit_adds();
+        let to_write = dirty + pending + again + self.moving + self.commit_adds();
         if to_write > self.segs.room_for_writes(essential) {
             return Err(Fault::LogFull);
         }
@@ -164,6 +183,29 @@ impl State {
             + (self.segs.count() / tandem_format::SEG_PER_BLOCK as u64 + 1).min(blocks);
         // Radix nodes, and what does not fill its last page.
         homes + (tables + 12) * BLOCK
+    }
+
+    /// Too much metadata is dirty.
+    pub fn is_pressed(&self) -> bool {
+        self.cache.dirty_bytes() as u64 + self.committing_bytes > self.dirty_limit
+    }
+
+    /// What a commit with a checkpoint writes to M at most: what is dirty, what comes with it, and
+    /// the blocks of the map, each of which a moved block may change.
+    pub fn commit_needs(&self) -> u64 {
+        let map = self.ids.next / tandem_format::FANOUT as u64 + 1;
+        self.cache.dirty_bytes() as u64
+            + self.committing_bytes
+            + self.moving
+            + self.commit_adds()
+            + map * 4096
+    }
+
+    /// Whether what waits to be logged takes up much of the room that is left.
+    pub fn log_presses(&self) -> bool {
+        const LITTLE: u64 = 256 << 10;
+        let waiting = self.cache.dirty_bytes() as u64 + self.nodes.dirty_len() as u64 * 4096;
+        waiting > LITTLE && waiting > self.segs.room_for_writes(false) / 2
     }
 
     /// Fails when nothing may be changed.
@@ -203,6 +245,7 @@ impl State {
     pub fn free_id(&mut self, id: u64) {
         self.cache.remove(crate::cache::Key::block(id));
         self.running.freed_ids.push(id);
+        self.going.insert(id);
         if self.open_inode_block == id {
             self.open_inode_block = 0;
         }
@@ -219,6 +262,11 @@ impl State {
     pub fn apply_run(&mut self, run: Run) {
         self.forget_unapplied(run);
         self.running.space.push(SpaceChange::Alloc(run));
+    }
+
+    /// Data blocks freed by operations that are free once a commit is durable.
+    pub fn soon_free(&self) -> u64 {
+        self.running.freed() + self.committing_freed
     }
 
     /// Drops allocated blocks that no metadata refers to.

@@ -18,6 +18,19 @@ pub const NAME_MAX: usize = 255;
 /// The largest file size, in bytes (2^63 - 1).
 pub const SIZE_MAX: u64 = i64::MAX as u64;
 
+/// A piece of a file's contents, in data blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileExtent {
+    /// First block in the file.
+    pub logical: u64,
+    /// First block on D, from the start of the data area.
+    pub start: u64,
+    /// Number of blocks.
+    pub len: u32,
+    /// Allocated, but reads as zeros.
+    pub unwritten: bool,
+}
+
 /// What stat(2) tells of an i-node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attr {

@@ -3,6 +3,7 @@
 mod devices;
 mod open;
 mod report;
+mod stalls;
 mod start;
 mod superblock;
 
@@ -13,8 +14,8 @@ use parking_lot::{Condvar, Mutex};
 use tandem_device::Device;
 use tandem_format::Geometry;
 
-use crate::cache::Key;
-use crate::commit::Committer;
+use crate::cache::{CrossFile, Key};
+use crate::commit::{Committer, Continuity, Full};
 use crate::env::Env;
 use crate::error::{Error, Fault, Res, Result};
 use crate::log;
@@ -23,7 +24,9 @@ use crate::state::State;
 
 pub(crate) use superblock::{Found, read_superblock};
 
-pub use report::{DeviceCounts, Info, LogInfo, Stats};
+pub use report::{CleanerStats, DeviceCounts, Info, LogInfo, Stats};
+pub use stalls::StallStats;
+pub(crate) use stalls::{Stalls, Why};
 
 /// Readers that are between looking up where data lies and reading it there. A commit gives freed
 /// space away only after those that might still read it have gone.
@@ -60,10 +63,9 @@ impl Epochs {
 pub(crate) struct Counters {
     pub commits: AtomicU64,
     pub checkpoints: AtomicU64,
-    pub cleaned: AtomicU64,
-    pub moved: AtomicU64,
+    pub cleaner: log::CleanerCounters,
+    pub stalls: Stalls,
     pub block_reads: AtomicU64,
-    pub pressure: AtomicU64,
     pub longest_freeze: AtomicU64,
     pub recovered_commits: AtomicU64,
 }
@@ -95,7 +97,11 @@ pub(crate) struct Core {
     pub counters: Counters,
     pub signal: Mutex<Signal>,
     pub wake: Condvar,
+    /// Less is dirty than before; goes with the state's lock.
+    pub eased: Condvar,
     pub data_written: AtomicBool,
+    pub cross_file: CrossFile,
+    pub continuity: Continuity,
     pub failed: AtomicBool,
 }
 
@@ -108,7 +114,8 @@ pub struct Volume {
 impl Core {
     /// Runs an operation under the state's lock, removing what stops it and starting it over.
     pub fn run<T>(&self, mut f: impl FnMut(&mut State) -> Res<T>) -> Result<T> {
-        let mut full = 0;
+        let mut full = Full::default();
+        let mut waited: Option<(u64, Why)> = None;
         let mut absent: Option<Key> = None;
         loop {
             let fault = {
@@ -117,6 +124,8 @@ impl Core {
                 match f(&mut st) {
                     Ok(value) => {
                         self.keep_bounds(&mut st);
+                        drop(st);
+                        self.waited(waited);
                         return Ok(value);
                     }
                     Err(fault) => fault,
@@ -126,7 +135,7 @@ impl Core {
                 Fault::Fail(e) => return Err(e),
                 Fault::Miss(key) => {
                     self.counters.block_reads.fetch_add(1, Ordering::Relaxed);
-                    if !log::load(&self.state, &*self.meta, key)? {
+                    if !log::load(self, key)? {
                         if absent == Some(key) {
                             return Err(log::lost(
                                 &*self.meta,
@@ -139,17 +148,23 @@ impl Core {
                 }
                 Fault::Load(group) => self.load_group(group)?,
                 Fault::Pressure => {
-                    self.counters.pressure.fetch_add(1, Ordering::Relaxed);
+                    waited.get_or_insert((self.env.monotonic(), Why::Pressure));
                     self.relieve()?;
                 }
                 Fault::LogFull | Fault::DataFull => {
-                    full += 1;
-                    if full > 3 {
+                    waited.get_or_insert((self.env.monotonic(), Why::Room));
+                    if !self.make_room(matches!(fault, Fault::LogFull), &mut full)? {
+                        self.waited(waited);
                         return Err(Error::Posix(libc::ENOSPC));
                     }
-                    self.make_room(matches!(fault, Fault::LogFull), full)?;
                 }
             }
+        }
+    }
+
+    fn waited(&self, since: Option<(u64, Why)>) {
+        if let Some((begun, why)) = since {
+            self.counters.stalls.add(why, self.env.monotonic().saturating_sub(begun));
         }
     }
 
@@ -166,9 +181,18 @@ impl Core {
         if st.space.memory() > cache / 16 {
             st.space.unload_clean(cache / 32);
         }
-        if st.cache.dirty_bytes() > cache / 8 || st.dirty_bytes > self.opts.cache / 16 {
+        if self.log_presses(st)
+            || st.cache.dirty_bytes() > cache / 8
+            || st.dirty_bytes > self.opts.cache / 16
+        {
             self.press();
         }
+    }
+
+    /// The log needs somebody's attention: clean segments are few, or what is dirty will take up
+    /// much of what is left.
+    pub fn log_presses(&self, st: &State) -> bool {
+        st.log_presses() || self.should_clean(st)
     }
 
     /// Calls the background thread.
@@ -211,11 +235,11 @@ impl Core {
     /// Reads a table block of the IFile that the block cache does not hold.
     pub fn read_table(&self, kind: tandem_format::Kind, index: u64) -> Result<Option<Vec<u8>>> {
         let key = Key::table(kind, 0, index);
-        let (loc, volume) = self.run(|st| Ok((st.locate(key)?, st.sb.volume)))?;
+        let loc = self.run(|st| st.locate(key))?;
         if loc.is_none() {
             return Ok(None);
         }
-        match log::read_block(&*self.meta, volume, key, loc)?.body {
+        match log::read_table(self, key, loc)?.body {
             crate::cache::Body::Raw(bytes) => Ok(Some(bytes)),
             _ => Err(log::lost(&*self.meta, key, "not a table")),
         }

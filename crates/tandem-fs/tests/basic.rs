@@ -187,3 +187,22 @@ fn links_renames_attributes_and_holes() {
     vol.shutdown().unwrap();
     check(&rig.open());
 }
+
+#[test]
+fn what_is_promised_counts_as_used_and_what_is_deleted_as_free() {
+    let rig = Rig::new(&MkfsOptions::default());
+    let vol = rig.open();
+    let root = Cred::root();
+    let free = vol.statfs().blocks_free;
+    let file = vol.mknod(&root, ROOT, b"f", 0o644, 0, 0).unwrap();
+    vol.write(&root, file.ino, 0, &[7; 400_000], WriteFlags::default()).unwrap();
+    assert_eq!(vol.statfs().blocks_free, free - 98);
+    vol.sync().unwrap();
+    assert_eq!(vol.statfs().blocks_free, free - 98);
+    vol.forget(file.ino, 1);
+    vol.unlink(&root, ROOT, b"f").unwrap();
+    assert_eq!(vol.statfs().blocks_free, free);
+    vol.sync().unwrap();
+    assert_eq!(vol.statfs().blocks_free, free);
+    vol.shutdown().unwrap();
+}

@@ -42,6 +42,9 @@ pub fn open(meta: &Path, data: Option<&Path>, access: Access) -> Result<Opened> 
         refuse_same(&meta, &other)?;
     }
     let data = data.map(|path| open_one(path, access)).transpose()?;
+    if data.is_some() {
+        meta.read_as_asked();
+    }
     Ok(Opened { meta: Arc::new(meta), data: data.map(Arc::new) })
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use tandem_format::{ExtentNode, ImapBlock, Kind, Leaf, Table, Words};
 
+use super::ahead::{Ahead, Brought};
 use crate::error::{Fault, Res};
 
 /// Names a block: one with a stable id, or one of the IFile's tables.
@@ -96,13 +97,30 @@ pub struct Block {
 /// Blocks that one call of [`BlockCache::shrink`] looks at.
 const SHRINK_STEPS: usize = 64;
 
+/// Prefetched blocks take up to this part of a full cache before they go first.
+const AHEAD_SHARE: usize = 4;
+
+/// How often a block that is missed again and again is spared.
+const HOT_CHANCES: u8 = 3;
+
 struct Entry {
     block: Arc<Block>,
     mem: u32,
     dirty: bool,
     /// Frozen by a commit that has not yet given it an address.
     writing: bool,
-    used: bool,
+    /// How often it is spared when something has to go.
+    chances: u8,
+    /// It was missed when it had gone.
+    hot: bool,
+    /// Prefetched, and not asked for yet; such a block is clean.
+    ahead: Option<Brought>,
+}
+
+impl Entry {
+    fn most_chances(&self) -> u8 {
+        if self.hot { HOT_CHANCES } else { 1 }
+    }
 }
 
 /// All metadata blocks in memory. Clean ones may go at any time, dirty ones when a commit has
@@ -115,6 +133,10 @@ pub struct BlockCache {
     dirty_bytes: usize,
     dirty_tables: usize,
     dirty: Vec<Key>,
+    /// Dirty only because the cleaner moves them: the stamps of the segments they come from.
+    moved: FxHashMap<Key, u64>,
+    /// Blocks that were prefetched.
+    pub ahead: Ahead,
     /// Look-ups that found the block, and that did not.
     pub hits: u64,
     /// Look-ups that did not.
@@ -126,7 +148,11 @@ impl BlockCache {
     pub fn get(&mut self, key: Key) -> Res<&Arc<Block>> {
         match self.map.get_mut(&key) {
             Some(entry) => {
-                entry.used = true;
+                if let Some(brought) = entry.ahead.take() {
+                    self.ahead.asked_for(key, brought, entry.mem as usize);
+                    self.ring.push_back(key);
+                }
+                entry.chances = entry.most_chances();
                 self.hits += 1;
                 Ok(&entry.block)
             }
@@ -142,12 +168,24 @@ impl BlockCache {
         self.map.contains_key(&key)
     }
 
+    /// The block if it is in memory; does not count as a use.
+    pub fn peek(&self, key: Key) -> Option<&Arc<Block>> {
+        self.map.get(&key).map(|entry| &entry.block)
+    }
+
     /// The block, to be changed; it becomes dirty. A block that a commit is writing is copied.
     pub fn get_mut(&mut self, key: Key) -> Res<&mut Block> {
         let Some(entry) = self.map.get_mut(&key) else {
             return Err(Fault::Miss(key));
         };
-        entry.used = true;
+        if let Some(brought) = entry.ahead.take() {
+            self.ahead.asked_for(key, brought, entry.mem as usize);
+            self.ring.push_back(key);
+        }
+        entry.chances = entry.most_chances();
+        if !self.moved.is_empty() {
+            self.moved.remove(&key);
+        }
         if !entry.dirty {
             entry.dirty = true;
             self.dirty.push(key);
@@ -162,6 +200,10 @@ impl BlockCache {
         let Some(entry) = self.map.get_mut(&key) else {
             return Err(Fault::Miss(key));
         };
+        if entry.ahead.take().is_some() {
+            self.ahead.drop(entry.mem as usize);
+            self.ring.push_back(key);
+        }
         if !entry.dirty {
             entry.dirty = true;
             self.dirty.push(key);
@@ -171,20 +213,55 @@ impl BlockCache {
         Ok(())
     }
 
+    /// Whether the block is in memory and differs from M.
+    pub fn is_dirty(&self, key: Key) -> bool {
+        self.map.get(&key).is_some_and(|entry| entry.dirty)
+    }
+
+    /// Marks a block dirty that the cleaner moves out of a segment with the given stamp.
+    pub fn touch_moved(&mut self, key: Key, stamp: u64) -> Res<()> {
+        if self.map.get(&key).is_some_and(|entry| !entry.dirty) {
+            self.moved.insert(key, stamp);
+        }
+        self.touch(key)
+    }
+
+    /// The blocks that are dirty only because they are moved.
+    pub fn take_moved(&mut self) -> FxHashMap<Key, u64> {
+        std::mem::take(&mut self.moved)
+    }
+
     /// Adds a block that has been read.
     pub fn insert_clean(&mut self, key: Key, block: Block) {
+        self.insert_read(key, block, false);
+    }
+
+    /// The same; one that had gone and is missed `again` stays longer from now on.
+    pub fn insert_read(&mut self, key: Key, block: Block, again: bool) {
         if !self.map.contains_key(&key) {
-            self.add(key, block, false);
+            self.add(key, block, false, None);
+            if let (true, Some(entry)) = (again, self.map.get_mut(&key)) {
+                entry.hot = true;
+            }
         }
+    }
+
+    /// Adds a block that was read because it lay beside another. Returns whether it was new.
+    pub fn insert_ahead(&mut self, key: Key, block: Block, brought: Brought) -> bool {
+        let new = !self.map.contains_key(&key);
+        if new {
+            self.add(key, block, false, Some(brought));
+        }
+        new
     }
 
     /// Adds a new block, dirty.
     pub fn insert_new(&mut self, key: Key, block: Block) {
         self.remove(key);
-        self.add(key, block, true);
+        self.add(key, block, true, None);
     }
 
-    fn add(&mut self, key: Key, block: Block, dirty: bool) {
+    fn add(&mut self, key: Key, block: Block, dirty: bool, ahead: Option<Brought>) {
         let mem = block.body.mem();
         self.bytes += mem;
         if dirty {
@@ -192,20 +269,30 @@ impl BlockCache {
             self.dirty_bytes += mem;
             self.dirty_tables += usize::from(key.id().is_none());
         }
-        let entry =
-            Entry { block: Arc::new(block), mem: mem as u32, dirty, writing: false, used: true };
-        self.map.insert(key, entry);
-        self.ring.push_back(key);
-        if self.ring.len() > 2 * self.map.len() + 1024 {
-            let map = &self.map;
-            self.ring.retain(|key| map.contains_key(key));
+        let chances = u8::from(ahead.is_none());
+        match ahead {
+            None => self.ring.push_back(key),
+            Some(_) => self.ahead.add(key, mem),
         }
+        let block = Arc::new(block);
+        let mem = mem as u32;
+        let entry = Entry { block, mem, dirty, writing: false, chances, hot: false, ahead };
+        self.map.insert(key, entry);
+        let (map, most) = (&self.map, 2 * self.map.len() + 1024);
+        if self.ring.len() > most {
+            self.ring.retain(|key| map.get(key).is_some_and(|e| e.ahead.is_none()));
+        }
+        self.ahead.compact(most, |key| map.get(&key).is_some_and(|e| e.ahead.is_some()));
     }
 
     /// Forgets a block, dirty or not.
     pub fn remove(&mut self, key: Key) {
         if let Some(entry) = self.map.remove(&key) {
+            self.moved.remove(&key);
             self.bytes -= entry.mem as usize;
+            if entry.ahead.is_some() {
+                self.ahead.drop(entry.mem as usize);
+            }
             if entry.dirty {
                 self.dirty_bytes -= entry.mem as usize;
                 self.dirty_tables -= usize::from(key.id().is_none());
@@ -251,17 +338,33 @@ impl BlockCache {
     /// Lets clean blocks go while more than `limit` bytes are used (second chance). Looks at a few
     /// blocks only: it is called after every operation.
     pub fn shrink(&mut self, limit: usize) {
-        let mut steps = self.ring.len().min(SHRINK_STEPS);
+        let mut steps = (self.ring.len() + self.ahead.len()).min(SHRINK_STEPS);
         while self.bytes > limit && steps > 0 {
             steps -= 1;
+            // What nobody has asked for must not push out what somebody has.
+            if self.ahead.bytes() > limit / AHEAD_SHARE || self.ring.is_empty() {
+                self.shrink_ahead();
+                continue;
+            }
             let Some(key) = self.ring.pop_front() else { break };
             let Some(entry) = self.map.get_mut(&key) else { continue };
-            if entry.dirty || entry.writing || entry.used {
-                entry.used = false;
+            if entry.ahead.is_some() {
+                continue;
+            }
+            if entry.dirty || entry.writing || entry.chances > 0 {
+                entry.chances = entry.chances.saturating_sub(1);
                 self.ring.push_back(key);
                 continue;
             }
             self.remove(key);
+        }
+    }
+
+    fn shrink_ahead(&mut self) {
+        let Some(key) = self.ahead.oldest() else { return };
+        if self.map.get(&key).is_some_and(|e| e.ahead.is_some()) {
+            self.remove(key);
+            self.ahead.wasted += 1;
         }
     }
 
@@ -283,5 +386,52 @@ impl BlockCache {
     /// Bytes of it that are dirty.
     pub fn dirty_bytes(&self) -> usize {
         self.dirty_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw() -> Block {
+        let body = Body::Raw(vec![0; 936]);
+        Block { kind: Kind::Symlink, owner: 0, index: 0, level: 0, body }
+    }
+
+    fn brought(request: u32) -> Brought {
+        Brought { request, grains: 16 }
+    }
+
+    #[test]
+    fn what_nobody_asked_for_does_not_push_out_what_somebody_did() {
+        let mut cache = BlockCache::default();
+        for id in 0..60 {
+            cache.insert_clean(Key::block(id), raw());
+        }
+        for id in 60..1000 {
+            assert!(cache.insert_ahead(Key::block(id), raw(), brought(1)));
+            cache.shrink(100_000);
+        }
+        assert!((0..60).all(|id| cache.contains(Key::block(id))));
+        assert!(cache.bytes() <= 100_000 && cache.ahead.wasted > 850);
+    }
+
+    #[test]
+    fn the_first_use_of_a_prefetched_block_counts_once() {
+        let mut cache = BlockCache::default();
+        cache.ahead.tracked = true;
+        for id in [7, 8, 9] {
+            cache.insert_ahead(Key::block(id), raw(), brought(id as u32));
+        }
+        assert!(!cache.insert_ahead(Key::block(7), raw(), brought(9)));
+        for id in [8, 7, 8] {
+            cache.get(Key::block(id)).unwrap();
+        }
+        cache.touch(Key::block(9)).unwrap();
+        assert_eq!((cache.ahead.used, cache.ahead.wasted), (2, 0));
+        let order: Vec<_> = cache.ahead.take_uses(8).iter().map(|u| u.key).collect();
+        assert_eq!(order, [Key::block(8), Key::block(7)]);
+        cache.remove(Key::block(9));
+        assert_eq!((cache.ahead.bytes(), cache.dirty_bytes()), (0, 0));
     }
 }

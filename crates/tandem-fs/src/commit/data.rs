@@ -9,7 +9,7 @@ use tandem_format::{Content, Extent};
 
 use super::space_fault;
 use crate::cache::{Piece, Staged};
-use crate::error::{Error, Res, Result};
+use crate::error::{Error, Fault, Res, Result};
 use crate::space::{Goal, Run};
 use crate::state::State;
 use crate::types::Ino;
@@ -20,6 +20,9 @@ const TOGETHER: usize = 256;
 
 /// Bytes of one request to D at most.
 const REQUEST: usize = 4 << 20;
+
+/// Bytes behind a file that grows, at least and at most.
+const ROOM: (u64, u64) = (64 << 10, 4 << 20);
 
 static ZEROS: [u8; 65536] = [0; 65536];
 
@@ -65,7 +68,13 @@ impl Core {
             let mut bytes = 0;
             let mut placed = Vec::new();
             while let Some(group) = groups.pop() {
-                self.place(&group, &mut writes, &mut bytes)?;
+                if !self.place(&group, &mut writes, &mut bytes)? {
+                    // Where there is no run for all, smaller ones of whole files are better than
+                    // one that would break up the longest run and still cut a file.
+                    let (first, rest) = group.split_at(group.len() / 2);
+                    groups.extend([rest.to_vec(), first.to_vec()]);
+                    continue;
+                }
                 placed.extend(group);
                 if bytes > super::BATCH as usize {
                     break;
@@ -87,13 +96,16 @@ impl Core {
     /// Sorts files into groups that are placed together; the last one comes first.
     fn by_directory(&self, files: &mut Vec<Ino>) -> Vec<Vec<Ino>> {
         let st = self.state.lock();
+        self.cross_file.shrink(self.read_cache_limit(st.dirty_bytes));
+        // Placed alone, so that the small ones need not follow where there is room for it.
+        let large = st.space.large().saturating_mul(st.geo.block_size.into());
         files.sort_unstable();
         files.dedup();
         let mut order: Vec<(Ino, bool, Ino)> = files
             .drain(..)
             .filter_map(|ino| {
                 let node = st.nodes.get(ino)?;
-                let new = matches!(node.rec.content, Content::None);
+                let new = matches!(node.rec.content, Content::None) && node.rec.size <= large;
                 Some((node.parent, !new, ino))
             })
             .collect();
@@ -119,16 +131,20 @@ impl Core {
         groups
     }
 
-    /// Allocates for a group of files in one run, and takes their bytes.
-    fn place(&self, group: &[Ino], writes: &mut Vec<Write>, bytes: &mut usize) -> Result<()> {
+    /// Allocates for a group of files in one run, and takes their bytes. False, with nothing done,
+    /// when there is no run for all of several files.
+    fn place(&self, group: &[Ino], writes: &mut Vec<Write>, bytes: &mut usize) -> Result<bool> {
         let geo = self.geo;
-        let (got, taken) = self.run(|st| {
+        let placed = self.run(|st| {
             let mut plans = Vec::with_capacity(group.len());
             for &ino in group {
                 plans.extend(plan(st, ino)?);
             }
             let need: u64 = plans.iter().map(|p| p.need).sum();
             let goal = goal_of(st, &plans)?;
+            if plans.len() > 1 && need > 0 && !st.space.has_run(goal, need).map_err(space_fault)? {
+                return Ok(None);
+            }
             let runs = match need {
                 0 => SmallVec::new(),
                 _ => st.space.allocate(goal, need, group.len() > 1).map_err(space_fault)?,
@@ -136,17 +152,20 @@ impl Core {
             for run in &runs {
                 st.unapplied.insert(run.start, run.len);
             }
+            leave_room(st, goal, &plans, &runs);
             let mut out = Vec::new();
             let mut taken = 0;
             let mut runs = Runs { runs, at: 0 };
+            self.continuity.count(&runs.runs, plans.iter().map(|p| p.need));
             for plan in plans {
                 taken += take(st, plan, &mut runs, &geo, &mut out)?;
             }
-            Ok((out, taken))
+            Ok(Some((out, taken)))
         })?;
+        let Some((got, taken)) = placed else { return Ok(false) };
         writes.extend(got);
         *bytes += taken;
-        Ok(())
+        Ok(true)
     }
 
     /// Writes in disk order, neighbours in one request.
@@ -170,7 +189,9 @@ impl Core {
             }
             let slices: Vec<IoSlice<'_>> =
                 writes[from..to].iter().map(|w| IoSlice::new(w.bytes())).collect();
-            self.data.write_vectored_at(&slices, start).map_err(|source| Error::Io {
+            let done = self.data.write_vectored_at(&slices, start);
+            self.cross_file.forget(start, start + len as u64);
+            done.map_err(|source| Error::Io {
                 device: self.data.name().into(),
                 op: "write",
                 offset: start,
@@ -194,12 +215,43 @@ fn goal_of(st: &mut State, plans: &[Plan]) -> Res<Goal> {
         _ => None,
     };
     let parent = st.nodes.get(first.ino).map_or(0, |n| n.parent);
-    let group = match (near, st.nodes.get(parent).map(|n| &n.rec.content)) {
-        (Some(block), _) => st.space.group_of(block),
-        (None, Some(Content::Dir(root))) => root.group,
-        _ => 0,
-    };
+    let home = home_group(st, parent)?;
+    let group = near.map_or(home, |block| st.space.group_of(block));
+    if let ([one], true) = (plans, group == home) {
+        let had = one.gaps.first().map_or(0, |gap| gap.0);
+        if let Some(away) = st.space.group_for_large(home, had, one.need) {
+            return Ok(Goal { group: away, near: None });
+        }
+    }
     Ok(Goal { group, near })
+}
+
+/// The group of a directory, whose node may have left memory; the first one when the directory is
+/// gone, as that of an unlinked file may be.
+fn home_group(st: &mut State, dir: Ino) -> Res<u32> {
+    let content = match st.nodes.get(dir) {
+        Some(node) => node.rec.content.clone(),
+        None => match st.record(dir) {
+            Ok(rec) => rec.content,
+            Err(Fault::Fail(_)) => return Ok(0),
+            Err(fault) => return Err(fault),
+        },
+    };
+    Ok(if let Content::Dir(root) = content { root.group } else { 0 })
+}
+
+/// A file that grows, but not where it ends because something else lies there, will grow again: it
+/// gets as much room behind it as it is long.
+fn leave_room(st: &mut State, goal: Goal, plans: &[Plan], runs: &[Run]) {
+    let (Some(near), [one]) = (goal.near, plans) else { return };
+    let (Some(first), Some(last), Some(&(at, _))) = (runs.first(), runs.last(), one.gaps.first())
+    else {
+        return;
+    };
+    if first.start != near {
+        let bytes = at.saturating_mul(u64::from(st.geo.block_size)).clamp(ROOM.0, ROOM.1);
+        st.space.leave_room(last.start + last.len, (bytes / u64::from(st.geo.block_size)) as u32);
+    }
 }
 
 /// What a file's dirty bytes need; changes nothing. None when there is nothing to write.

@@ -5,7 +5,35 @@ use std::time::{Duration, Instant};
 
 use super::Contents;
 use crate::error::{Fault, Result};
+use crate::log::Need;
 use crate::volume::Core;
+
+/// How often everything is tried before a caller is told that there is no space.
+const ATTEMPTS: u32 = 3;
+
+/// Pieces of room that one operation waits for at most before that.
+const PIECES: u32 = 64;
+
+/// Rounds of the cleaner between two looks at what else there is to do.
+const ROUNDS: u32 = 16;
+
+/// Intervals without a change after which the volume counts as idle.
+const IDLE: u32 = 2;
+
+/// What an operation that found no room has tried so far.
+#[derive(Debug, Default)]
+pub(crate) struct Full {
+    pieces: u32,
+    attempts: u32,
+}
+
+/// How long nothing has changed.
+#[derive(Debug, Default)]
+pub(crate) struct Quiet {
+    /// The log's end.
+    position: u64,
+    intervals: u32,
+}
 
 impl Core {
     /// Too much is dirty: commits, unless somebody else has done so while this waited its turn.
@@ -13,15 +41,28 @@ impl Core {
         if self.state.lock().dirty_bytes > self.opts.cache / 4 {
             return self.write_back(self.opts.cache / 8);
         }
+        if self.opts.background {
+            return self.await_ease();
+        }
         let mut committer = self.commit.lock();
-        let pressed = {
-            let st = self.state.lock();
-            st.cache.dirty_bytes() as u64 + st.committing_bytes > st.dirty_limit
-        };
-        if pressed {
+        if self.state.lock().is_pressed() {
             self.commit_locked(&mut committer, Contents::Wanted, false)?;
         }
         Ok(())
+    }
+
+    /// Waits until the background thread has logged enough. What is dirty becomes less with every
+    /// partial segment, so this is no wait for a whole commit.
+    fn await_ease(&self) -> Result<()> {
+        loop {
+            self.sound()?;
+            self.press();
+            let mut st = self.state.lock();
+            if !st.is_pressed() {
+                return Ok(());
+            }
+            self.eased.wait_for(&mut st, Duration::from_millis(2));
+        }
     }
 
     /// Brings contents to D until at most `left` bytes are dirty. The metadata follows with the
@@ -45,21 +86,52 @@ impl Core {
 
     /// Frees what can be freed: a commit releases data blocks, a checkpoint empty segments, the
     /// cleaner makes more of them empty.
-    pub(crate) fn make_room(&self, log: bool, attempt: u32) -> Result<()> {
-        self.await_forgets(attempt);
+    ///
+    /// First a piece at a time, as long as each gains something: a caller does not wait for more
+    /// than it needs. Returns false when everything has been tried.
+    pub(crate) fn make_room(&self, log: bool, full: &mut Full) -> Result<bool> {
+        if log && full.pieces < PIECES && full.attempts == 0 {
+            full.pieces += 1;
+            if self.make_some_room()? {
+                return Ok(true);
+            }
+        }
+        full.attempts += 1;
+        if full.attempts > ATTEMPTS {
+            return Ok(false);
+        }
+        self.await_forgets(full.attempts);
         self.reclaim(false)?;
         self.commit_all(log)?;
         if log {
-            for _ in 0..attempt * 4 {
-                if !self.needs_cleaning() || self.clean_round(true)? == 0 {
+            for _ in 0..full.attempts * 4 {
+                if !self.needs_cleaning() || !self.clean_step(Need::Now)? {
                     break;
                 }
-                let mut committer = self.commit.lock();
-                self.commit_locked(&mut committer, Contents::Wanted, true)?;
-                drop(committer);
             }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// A bounded piece of it: one commit, or one round of the cleaner; nothing, when others have
+    /// made room while this waited for its turn.
+    fn make_some_room(&self) -> Result<bool> {
+        let room = |core: &Core| {
+            let st = core.state.lock();
+            st.segs.room_for_writes(false).saturating_sub(st.commit_needs())
+        };
+        let before = room(self);
+        {
+            let mut committer = self.commit.lock();
+            if room(self) > before {
+                return Ok(true);
+            }
+            self.commit_locked(&mut committer, Contents::Wanted, false)?;
+        }
+        if room(self) > before {
+            return Ok(true);
+        }
+        Ok(self.needs_cleaning() && self.clean_step(Need::Now)?)
     }
 
     /// What has just been unlinked may still be held for the moment it takes the door to say that
@@ -118,6 +190,7 @@ impl Core {
     pub(crate) fn background(self: &Arc<Core>) {
         let interval = self.opts.flush.max(Duration::from_millis(10));
         let mut due = Instant::now() + interval;
+        let mut quiet = Quiet::default();
         loop {
             {
                 let mut signal = self.signal.lock();
@@ -132,8 +205,13 @@ impl Core {
             if self.sound().is_err() {
                 continue;
             }
-            let whole = Instant::now() >= due || self.metadata_presses();
-            if let Err(e) = self.tend(whole) {
+            let late = Instant::now() >= due;
+            let whole = late || self.metadata_presses();
+            let done = self.tend(whole).and_then(|()| match late {
+                true => self.idle(&mut quiet),
+                false => Ok(()),
+            });
+            if let Err(e) = done {
                 tracing::error!("{e}");
             }
             if whole {
@@ -143,7 +221,8 @@ impl Core {
     }
 
     fn metadata_presses(&self) -> bool {
-        self.state.lock().cache.dirty_bytes() as u64 > self.opts.cache / 8
+        let st = self.state.lock();
+        st.cache.dirty_bytes() as u64 > self.opts.cache / 8 || self.log_presses(&st)
     }
 
     fn tend(&self, whole: bool) -> Result<()> {
@@ -153,10 +232,32 @@ impl Core {
             return Ok(());
         }
         self.commit_all(false)?;
-        if self.needs_cleaning() && self.clean_round(false)? > 0 {
-            let mut committer = self.commit.lock();
-            self.commit_locked(&mut committer, Contents::Wanted, true)?;
+        for _ in 0..ROUNDS {
+            let wanted = self.should_clean(&self.state.lock());
+            if !wanted || !self.clean_step(Need::Soon)? {
+                break;
+            }
         }
+        Ok(())
+    }
+
+    /// Called once an interval. When nothing has changed for a while, cleans ahead: a round an
+    /// interval, of segments that give at least as much as they take, until there is plenty. It ends
+    /// by itself; a volume that nobody changes is soon left alone.
+    pub(crate) fn idle(&self, quiet: &mut Quiet) -> Result<()> {
+        let (position, wanted) = {
+            let st = self.state.lock();
+            let calm = st.cache.dirty_bytes() == 0 && st.dirty_bytes == 0 && !st.read_only;
+            (st.segs.position(), calm && st.segs.clean() < st.segs.plenty())
+        };
+        quiet.intervals = if quiet.position == position { quiet.intervals + 1 } else { 0 };
+        quiet.position = position;
+        if !wanted || quiet.intervals < IDLE {
+            return Ok(());
+        }
+        self.clean_step(Need::Idle)?;
+        // What it has committed itself is no change.
+        quiet.position = self.state.lock().segs.position();
         Ok(())
     }
 }

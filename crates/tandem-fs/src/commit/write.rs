@@ -2,16 +2,18 @@
 //! the block map; and the checkpoint after it, when one is due.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use rustc_hash::FxHashMap;
 use tandem_format::{DeltaRecord, Kind, Loc, SummaryFlags};
 
 use super::{Committer, Frozen, Tables};
-use crate::cache::Key;
+use crate::cache::{Block, Key};
 use crate::error::{Error, Fault, Res, Result};
 use crate::ifile::ImapChange;
 use crate::log::Item;
-use crate::log::Payload;
+use crate::log::{Payload, Ranks};
 use crate::space::{EncodedGroup, Run};
 use crate::state::{Running, SpaceChange, State};
 use crate::volume::Core;
@@ -21,6 +23,9 @@ const DELTA_BYTES: usize = 6 << 10;
 
 /// Blocks that get their addresses under one hold of the lock.
 const FEW: usize = 256;
+
+/// A block of a commit; when it was last changed, if it is cold.
+type Warmth = (Key, Arc<Block>, Option<u64>);
 
 impl Core {
     /// Writes a frozen picture to the log. Returns the data blocks that it has freed.
@@ -58,20 +63,23 @@ impl Core {
         let commit = frozen.commit;
         let freed_inos = frozen.running.freed_inos.clone();
         let deltas = delta_items(&frozen, gone);
-        let mut blocks = frozen.blocks;
-        // DualFS §2.2: an i-node's directory blocks, then its extent blocks by rising level, each
-        // in inverse logical order, files in inverse order; shared i-node blocks last.
-        blocks.sort_unstable_by_key(|(_, b)| {
-            let class = match b.kind {
-                Kind::Inode => 1u8,
-                _ => 0,
-            };
-            (class, std::cmp::Reverse(b.owner), b.kind as u8, b.level, std::cmp::Reverse(b.index))
-        });
-        let items = blocks.into_iter().map(|(key, block)| Item::of_block(key, block)).chain(deltas);
-        let now = self.env.now();
+        let ranks = frozen.ranks;
+        let blocks = self.by_warmth(frozen.blocks, &frozen.moved, &ranks)?;
+        let mut items: Vec<Item> = blocks
+            .into_iter()
+            .map(|(key, block, cold)| Item {
+                stamp: cold,
+                moved: frozen.moved.contains_key(&key),
+                ..Item::of_block(key, block)
+            })
+            .collect();
+        // The delta goes with what is fresh.
+        let fresh = items.iter().position(|item| item.stamp.is_some()).unwrap_or(items.len());
+        items.splice(fresh..fresh, deltas);
+        let (now, before) = (self.env.now(), c.log.bytes);
+        let flags = SummaryFlags::empty();
         let placed =
-            c.log.append(&*self.meta, &self.state, commit, now, SummaryFlags::empty(), items)?;
+            c.log.append(&*self.meta, &self.state, commit, now, flags, items.into_iter())?;
         self.flush_meta()?;
         self.settle_blocks(&placed)?;
         for few in gone.chunks(FEW) {
@@ -83,10 +91,57 @@ impl Core {
             })?;
         }
         let mut st = self.state.lock();
+        st.relocate.logged((c.log.bytes - before).saturating_sub(ranks.bytes));
         st.ids.free.extend_from_slice(gone);
+        for id in gone {
+            st.going.remove(id);
+        }
         st.inos.free.extend(freed_inos);
         (st.committing_growth, st.committing_bytes) = (0, 0);
+        self.eased.notify_all();
         Ok(())
+    }
+
+    /// The blocks of a commit in the order in which they are logged. What is fresh comes first,
+    /// what is cold behind it, the youngest first, so that most segments hold one or the other.
+    /// Cold is what the cleaner moves, and, once clean segments are few, what had not been changed
+    /// for longer than the mean.
+    fn by_warmth(
+        &self,
+        blocks: Vec<(Key, Arc<Block>)>,
+        moved: &FxHashMap<Key, u64>,
+        ranks: &Ranks,
+    ) -> Result<Vec<Warmth>> {
+        let (scarce, mean) = {
+            let st = self.state.lock();
+            (st.segs.clean() < st.segs.count() / 2, st.segs.mean_stamp())
+        };
+        let mut sorted = Vec::with_capacity(blocks.len());
+        for few in blocks.chunks(FEW) {
+            let old = self.run(|st| {
+                let mut old = Vec::with_capacity(few.len());
+                for (key, _) in few.iter().filter(|_| scarce) {
+                    let loc = st.map_get(key.id().unwrap_or(0))?;
+                    // What has been read in an order of its own is not cold.
+                    let stamp = st.segs.stamp_of(loc).filter(|_| !ranks.place(*key).0);
+                    old.push(stamp.filter(|&stamp| stamp < mean));
+                }
+                Ok(old)
+            })?;
+            let cold = old.into_iter().chain(std::iter::repeat(None));
+            for ((key, block), cold) in few.iter().zip(cold) {
+                sorted.push((*key, Arc::clone(block), moved.get(key).copied().or(cold)));
+            }
+        }
+        // DualFS §2.2: an i-node's directory blocks, then its extent blocks by rising level, each
+        // in inverse logical order, files in inverse order; shared i-node blocks last.
+        sorted.sort_unstable_by_key(|(key, b, cold)| {
+            let age = cold.map_or(0, |stamp| u64::MAX - stamp);
+            let class = (ranks.place(*key), b.kind == Kind::Inode);
+            let place = (std::cmp::Reverse(b.owner), b.kind as u8, b.level);
+            (age, class, place, std::cmp::Reverse(b.index))
+        });
+        Ok(sorted)
     }
 
     /// Of the ids that were given up, those that M knows; the others can be used at once.
@@ -108,6 +163,7 @@ impl Core {
                     known.push(id);
                 } else {
                     st.ids.free.push(id);
+                    st.going.remove(&id);
                 }
             }
         }
@@ -178,11 +234,7 @@ impl State {
 
 /// Data blocks that are free in the state's picture of the next commit but not available yet.
 fn not_available(st: &State) -> u64 {
-    let freed = st.running.space.iter().map(|change| match change {
-        SpaceChange::Free(run) => run.len,
-        SpaceChange::Alloc(_) => 0,
-    });
-    freed.sum::<u64>() + st.unapplied.values().sum::<u64>()
+    st.running.freed() + st.unapplied.values().sum::<u64>()
 }
 
 /// The persistent form of all changed groups, as of the state's picture of the next commit.
@@ -260,6 +312,8 @@ fn delta_item(payload: Vec<u8>) -> Item {
         level: 0,
         count: 0,
         payload: Payload::Bytes(payload),
+        stamp: None,
+        moved: false,
     }
 }
 

@@ -202,5 +202,7 @@ fn table_item(kind: Kind, index: u64, bytes: Vec<u8>) -> Item {
         level: 0,
         count: 0,
         payload: Payload::Bytes(bytes),
+        stamp: None,
+        moved: false,
     }
 }

@@ -1,67 +1,181 @@
-//! The cleaner (Rosenblum and Ousterhout's, as DualFS has it): reads victims in whole segments and
-//! marks what is live in them dirty; the next commit and checkpoint write it elsewhere.
+//! The cleaner (Rosenblum and Ousterhout's, LFS §3.4 to 3.6, which DualFS §2.1 took over): reads
+//! victims in whole segments and marks what is live in them dirty; the next commit writes it
+//! elsewhere, apart from what is fresh, and after the checkpoint behind it the victims are clean.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use tandem_format::{Kind, Loc, Summary};
+use tandem_format::{GRAIN, Kind, Loc, SegEntry, Summary};
 
 use crate::cache::Key;
+use crate::commit::{Committer, Contents};
 use crate::error::{Error, Res, Result};
 use crate::state::State;
 use crate::volume::Core;
 
 use super::reader::decode_block;
 
-/// Live bytes that one round moves at most.
-const ROUND: u64 = 8 << 20;
+/// Live bytes that a round ahead of need moves at most: enough to be worth the checkpoint.
+const ROUND: u64 = 16 << 20;
+
+/// The same for one that a caller waits for.
+const PIECE: u64 = 4 << 20;
+
+/// Why segments are cleaned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// A caller waits for it.
+    Now,
+    /// Clean segments have become few.
+    Soon,
+    /// Nothing else is going on.
+    Idle,
+}
+
+/// What the cleaner has done since the mount.
+#[derive(Debug, Default)]
+pub(crate) struct CleanerCounters {
+    pub segments: AtomicU64,
+    pub blocks: AtomicU64,
+    pub bytes: AtomicU64,
+    pub rounds: AtomicU64,
+    pub idle: AtomicU64,
+    pub fruitless: AtomicU64,
+    /// The log's end when nothing could be gained any more.
+    pub stuck: AtomicU64,
+}
+
+/// How the log stands, as far as the choice of victims depends on it.
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    /// Bytes of a segment.
+    size: u64,
+    /// Bytes of it that blocks can count on.
+    usable: u64,
+    /// Bytes that survivors may take up.
+    room: u64,
+    /// Bytes that still fit into the active segment.
+    here: u64,
+    /// Number of the last commit.
+    now: u64,
+}
+
+/// Cost and benefit (LFS §3.6): the emptier and the older, the better. As many as a round may move,
+/// and none unless they give a segment more than they take: then it would go on for ever. In idle
+/// time only those that give as much as they take. When old ones give too little, the emptiest.
+fn choose(segments: &[(u64, SegEntry)], s: Standing, need: Need) -> Vec<u64> {
+    let worth = |e: &SegEntry| {
+        let u = f64::from(e.live) / s.size as f64;
+        let age = s.now.saturating_sub(e.stamp) + 1;
+        (1.0 - u) * age as f64 / (1.0 + u)
+    };
+    let taken = take(segments, s, need, worth);
+    if !taken.is_empty() || need == Need::Idle {
+        return taken;
+    }
+    take(segments, s, need, |e| -f64::from(e.live))
+}
+
+/// As many as a round may move of those that `worth` puts first.
+fn take(
+    segments: &[(u64, SegEntry)],
+    s: Standing,
+    need: Need,
+    worth: impl Fn(&SegEntry) -> f64,
+) -> Vec<u64> {
+    let limit = if need == Need::Idle { s.usable / 2 } else { s.usable };
+    let mut ranked: Vec<(f64, u64, u64)> = segments
+        .iter()
+        .filter(|(_, e)| u64::from(e.live) < limit)
+        .map(|(n, e)| (worth(e), *n, u64::from(e.live)))
+        .collect();
+    ranked.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    let most = if need == Need::Now { PIECE } else { ROUND };
+    let (mut taken, mut live, mut gain) = (Vec::new(), 0, s.here);
+    for (_, n, bytes) in ranked {
+        let enough = live + bytes > most && gain >= s.size;
+        if enough || live + bytes > s.room {
+            break;
+        }
+        live += bytes;
+        // Blocks come with an entry in a summary.
+        gain += s.size.saturating_sub(bytes + bytes / 32);
+        taken.push(n);
+    }
+    if gain < s.size {
+        taken.clear();
+    }
+    taken
+}
 
 impl Core {
     /// Whether clean segments have become scarce.
     pub(crate) fn needs_cleaning(&self) -> bool {
         let st = self.state.lock();
-        let low = (st.segs.count() / 8).max(st.segs.reserve() * 2);
-        st.segs.clean() < low
+        st.segs.clean() < st.segs.low()
     }
 
-    /// Marks the live blocks of the segments that gain most dirty. Returns how many segments that
-    /// will empty; a checkpoint makes them clean. When it is urgent, only what is gained at once
-    /// counts.
-    pub(crate) fn clean_round(&self, urgent: bool) -> Result<u64> {
-        let victims = self.victims(urgent);
-        for &segment in &victims {
-            self.clean_segment(segment)?;
+    /// The same, unless nothing could be gained the last time and nothing has happened since.
+    pub(crate) fn should_clean(&self, st: &State) -> bool {
+        st.segs.clean() < st.segs.low()
+            && self.counters.cleaner.stuck.load(Ordering::Relaxed) != st.segs.position()
+    }
+
+    /// One round: moves what is live out of a few segments, which are clean after the checkpoint that
+    /// ends it. A bounded piece of work. Returns whether that gave more than it took.
+    pub(crate) fn clean_step(&self, need: Need) -> Result<bool> {
+        let mut c = self.commit.lock();
+        let before = {
+            let mut st = self.state.lock();
+            st.segs.take_mean();
+            (st.segs.released(), c.log.moved)
+        };
+        let mut victims = self.victims(need);
+        if victims.is_empty() && need == Need::Now {
+            // It makes room for moves, where there was none.
+            self.commit_locked(&mut c, Contents::Wanted, true)?;
+            victims = self.victims(need);
         }
-        let n = victims.len() as u64;
-        self.counters.cleaned.fetch_add(n, Ordering::Relaxed);
-        Ok(n)
+        self.move_out(&mut c, &victims)?;
+        let released = self.state.lock().segs.released() - before.0;
+        let gained = released * u64::from(self.geo.segment_size) > c.log.moved - before.1;
+        let counters = &self.counters.cleaner;
+        let count = |counter: &AtomicU64, n: u64| counter.fetch_add(n, Ordering::Relaxed);
+        count(&counters.rounds, 1);
+        count(&counters.idle, u64::from(need == Need::Idle));
+        if !gained {
+            count(&counters.fruitless, 1);
+            counters.stuck.store(self.state.lock().segs.position(), Ordering::Relaxed);
+        }
+        Ok(gained)
     }
 
-    /// Cost and benefit: the emptier and the older (the emptiest, when it is urgent), the better; as
-    /// many as one round can move and the clean segments can take beside what is dirty already.
-    fn victims(&self, urgent: bool) -> Vec<u64> {
-        let st = self.state.lock();
-        let (size, usable) = (st.segs.size(), st.segs.usable());
-        let now = st.commit;
-        let mut ranked: Vec<(f64, u64, u64)> = st
-            .segs
-            .used()
-            .filter(|(_, e)| u64::from(e.live) < usable)
-            .map(|(n, e)| {
-                let u = f64::from(e.live) / size as f64;
-                let age = if urgent { 1 } else { now.saturating_sub(e.stamp) + 1 };
-                ((1.0 - u) * age as f64 / (1.0 + u), n, u64::from(e.live))
-            })
-            .collect();
-        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let (dirty, adds) = (st.cache.dirty_bytes() as u64, st.commit_adds());
-        let budget = ROUND.min(st.segs.room_for_writes(true).saturating_sub(dirty + adds));
-        let mut live = 0;
-        ranked.retain(|(_, _, bytes)| {
-            let fits = live + bytes <= budget;
-            live += if fits { *bytes } else { 0 };
-            fits
-        });
-        ranked.into_iter().map(|(_, n, _)| n).collect()
+    fn victims(&self, need: Need) -> Vec<u64> {
+        let mut st = self.state.lock();
+        let standing = Standing {
+            size: st.segs.size(),
+            usable: st.segs.usable(),
+            room: st.segs.room_for_moves().saturating_sub(st.commit_needs()),
+            here: st.segs.size().saturating_sub(st.segs.filled),
+            now: st.commit,
+        };
+        let all: Vec<_> = st.segs.used().collect();
+        let victims = choose(&all, standing, need);
+        st.moving = victims.iter().map(|&n| u64::from(st.segs.entry(n).live)).sum();
+        victims
+    }
+
+    /// The commit's lock is held: no segment is used again while it is read.
+    fn move_out(&self, c: &mut Committer, victims: &[u64]) -> Result<()> {
+        if victims.is_empty() {
+            return Ok(());
+        }
+        for &segment in victims {
+            if self.state.lock().segs.entry(segment).live > 0 {
+                self.clean_segment(segment)?;
+            }
+        }
+        self.counters.cleaner.segments.fetch_add(victims.len() as u64, Ordering::Relaxed);
+        self.commit_locked(c, Contents::Wanted, true)
     }
 
     fn clean_segment(&self, segment: u64) -> Result<()> {
@@ -82,16 +196,15 @@ impl Core {
             let Ok(summary) = Summary::decode(&bytes[at..]) else { break };
             // Checkpoints and mounts leave gaps.
             let follows = serial.is_none_or(|s: u64| s < summary.serial);
-            let len = summary.total as usize * tandem_format::GRAIN;
+            let len = summary.total as usize * GRAIN;
             if summary.volume != volume || !follows || len == 0 || at + len > size {
                 break;
             }
             serial = Some(summary.serial);
             for (offset, entry) in summary.blocks() {
-                let from = at + offset as usize * tandem_format::GRAIN;
-                let to = from + usize::from(entry.grains) * tandem_format::GRAIN;
-                let loc =
-                    Loc::new((base + from as u64) / tandem_format::GRAIN as u64, entry.grains);
+                let from = at + offset as usize * GRAIN;
+                let to = from + usize::from(entry.grains) * GRAIN;
+                let loc = Loc::new((base + from as u64) / GRAIN as u64, entry.grains);
                 let key = match entry.kind {
                     Kind::Delta => continue,
                     kind if (kind as u8) < Kind::Delta as u8 => Key::block(entry.id),
@@ -99,7 +212,11 @@ impl Core {
                 };
                 let block = &bytes[from..to.min(size)];
                 let moved = self.run(|st| self.rescue(st, key, loc, block))?;
-                self.counters.moved.fetch_add(u64::from(moved), Ordering::Relaxed);
+                if moved {
+                    let counters = &self.counters.cleaner;
+                    counters.blocks.fetch_add(1, Ordering::Relaxed);
+                    counters.bytes.fetch_add(loc.bytes(), Ordering::Relaxed);
+                }
             }
             at += len;
         }
@@ -108,7 +225,7 @@ impl Core {
 
     /// Marks a block dirty if this is where it lives.
     fn rescue(&self, st: &mut State, key: Key, loc: Loc, bytes: &[u8]) -> Res<bool> {
-        if st.locate(key)? != loc {
+        if st.locate(key)? != loc || key.id().is_some_and(|id| st.going.contains(&id)) {
             return Ok(false);
         }
         match key.ifile() {
@@ -130,9 +247,71 @@ impl Core {
                         decode_block(self.meta.name(), st.sb.volume, key, loc.offset(), bytes)?;
                     st.cache.insert_clean(key, block);
                 }
-                st.cache.touch(key)?;
+                let stamp = st.segs.stamp_of(loc).unwrap_or(0);
+                st.cache.touch_moved(key, stamp)?;
             }
         }
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: u32 = 1 << 20;
+
+    fn standing(room: u64) -> Standing {
+        let size = u64::from(SIZE);
+        Standing { size, usable: size - (76 << 10), room, here: 0, now: 100 }
+    }
+
+    fn segments(of: &[(u32, u64)]) -> Vec<(u64, SegEntry)> {
+        let entry = |&(percent, stamp): &(u32, u64)| SegEntry {
+            live: SIZE / 100 * percent,
+            used: true,
+            stamp,
+        };
+        of.iter().map(entry).enumerate().map(|(n, e)| (n as u64, e)).collect()
+    }
+
+    #[test]
+    fn old_ones_go_before_emptier_young_ones() {
+        // LFS §3.6: cold segments are cleaned at a higher share of live bytes than hot ones.
+        let of = segments(&[(50, 99), (60, 10), (40, 98), (30, 97)]);
+        assert_eq!(choose(&of, standing(64 << 20), Need::Soon)[0], 1);
+    }
+
+    #[test]
+    fn none_when_it_would_take_as_much_as_it_gives() {
+        let of = segments(&[(90, 1), (91, 1), (92, 1)]);
+        assert_eq!(choose(&of, standing(64 << 20), Need::Now), []);
+        // Enough of them give a segment; so does a little room that is left in the active one.
+        let of = segments(&[(90, 1); 20]);
+        assert!(choose(&of, standing(64 << 20), Need::Now).len() > 10);
+        assert_eq!(choose(&of, standing(1 << 20), Need::Now), []);
+    }
+
+    #[test]
+    fn the_emptiest_serve_when_the_old_ones_give_too_little() {
+        let of = segments(&[(90, 1), (12, 99), (11, 100), (10, 100)]);
+        assert_eq!(choose(&of, standing(1 << 20), Need::Now), [3, 2, 1]);
+    }
+
+    #[test]
+    fn a_round_is_bounded_by_its_need_and_by_the_room() {
+        let of = segments(&[(50, 1); 100]);
+        let bytes = |n: usize| n as u64 * u64::from(SIZE / 2);
+        assert!(bytes(choose(&of, standing(64 << 20), Need::Now).len()) <= PIECE);
+        assert!(bytes(choose(&of, standing(64 << 20), Need::Soon).len()) <= ROUND);
+        assert!(bytes(choose(&of, standing(2 << 20), Need::Soon).len()) <= 2 << 20);
+    }
+
+    #[test]
+    fn idle_rounds_take_only_what_gives_as_much() {
+        let of = segments(&[(60, 1), (70, 1), (55, 1)]);
+        assert_eq!(choose(&of, standing(64 << 20), Need::Idle), []);
+        let of = segments(&[(60, 1), (20, 1), (30, 1)]);
+        assert_eq!(choose(&of, standing(64 << 20), Need::Idle), [1, 2]);
     }
 }

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tandem_format::{Geometry, Loc, SEG_PER_BLOCK, SegEntry};
 
+/// A log of fewer segments keeps more of its room free.
+const FEW: u64 = 192;
+
 /// The usage table, whole in memory: 16 bytes a segment.
 pub(crate) struct Segments {
     entries: Vec<SegEntry>,
@@ -20,6 +23,12 @@ pub(crate) struct Segments {
     cursor: u64,
     dirty: BTreeSet<u64>,
     touched: bool,
+    /// Segments that have become clean since the mount.
+    released: u64,
+    /// How often each segment has been written to since the mount.
+    writes: Vec<u64>,
+    /// Mean stamp of the live bytes, as of the last look of the cleaner.
+    mean: u64,
     /// Bytes by segment of the usage table's own blocks: a mount that reads them counts them, so
     /// that writing the table does not change the table.
     own: BTreeMap<u64, u32>,
@@ -40,6 +49,9 @@ impl Segments {
             cursor: 0,
             dirty: BTreeSet::new(),
             touched: false,
+            released: 0,
+            writes: vec![0; geo.segments as usize],
+            mean: 0,
             own: BTreeMap::new(),
         }
     }
@@ -121,18 +133,43 @@ impl Segments {
         self.touched
     }
 
-    /// A segment is being written to by commit `stamp`.
+    /// A segment is being written to; the youngest of the blocks is of commit `stamp`.
     pub fn mark_used(&mut self, n: u64, stamp: u64) {
-        if let Some(entry) = self.entries.get_mut(n as usize) {
-            if !entry.used {
-                entry.used = true;
-                self.clean -= 1;
-            }
-            if entry.stamp != stamp {
-                entry.stamp = stamp;
-                self.dirty.insert(n / SEG_PER_BLOCK as u64);
-            }
+        let Some(entry) = self.entries.get_mut(n as usize) else { return };
+        if let Some(writes) = self.writes.get_mut(n as usize) {
+            *writes += 1;
         }
+        let fresh = !entry.used;
+        if fresh {
+            entry.used = true;
+            self.clean -= 1;
+        }
+        if fresh || entry.stamp < stamp {
+            entry.stamp = stamp;
+            self.dirty.insert(n / SEG_PER_BLOCK as u64);
+        }
+    }
+
+    /// Another number after the segment was written to: what was read from it before may be of
+    /// other blocks.
+    pub fn writes(&self, n: u64) -> u64 {
+        self.writes.get(n as usize).copied().unwrap_or(0)
+    }
+
+    /// When the block at `loc` was last changed, about: the stamp of its segment.
+    pub fn stamp_of(&self, loc: Loc) -> Option<u64> {
+        self.of(loc).map(|n| self.entry(n).stamp)
+    }
+
+    /// Mean stamp of the live bytes: what is older counts as cold.
+    pub fn mean_stamp(&self) -> u64 {
+        self.mean
+    }
+
+    /// Takes the mean stamp anew.
+    pub fn take_mean(&mut self) {
+        let sum: u128 = self.entries.iter().map(|e| u128::from(e.stamp) * u128::from(e.live)).sum();
+        self.mean = (sum / u128::from(self.live.max(1))) as u64;
     }
 
     /// A clean segment other than the active and the next one.
@@ -161,6 +198,7 @@ impl Segments {
             }
         }
         self.clean += released;
+        self.released += released;
         released
     }
 
@@ -171,6 +209,16 @@ impl Segments {
             .enumerate()
             .map(|(n, e)| (n as u64, *e))
             .filter(|(n, e)| e.used && *n != self.active && *n != self.next)
+    }
+
+    /// Segments that have become clean since the mount.
+    pub fn released(&self) -> u64 {
+        self.released
+    }
+
+    /// Where the log ends, in bytes: another value after anything was logged.
+    pub fn position(&self) -> u64 {
+        self.active * self.size + self.filled
     }
 
     /// Number of clean segments.
@@ -185,7 +233,17 @@ impl Segments {
 
     /// Segments that only deletion, the cleaner and checkpoints may use.
     pub fn reserve(&self) -> u64 {
-        (self.count() / 16).clamp(6, 64)
+        (self.count() / 64).clamp(6, 64)
+    }
+
+    /// With fewer clean segments than this, the cleaner sees to more.
+    pub fn low(&self) -> u64 {
+        self.reserve() + (self.count() / 64).max(4)
+    }
+
+    /// With so many, there is nothing for it to do in idle time.
+    pub fn plenty(&self) -> u64 {
+        self.count() / 4
     }
 
     /// Bytes of a segment that blocks can count on. The rest goes to summaries, to padding, and to
@@ -197,12 +255,21 @@ impl Segments {
     /// Bytes that live blocks may take up: the rest keeps the cleaner effective.
     pub fn room_for_live(&self) -> u64 {
         let segments = self.count() - (self.reserve() + 1).min(self.count());
-        segments * self.usable() / 16 * 14
+        let share = if self.count() < FEW { 28 } else { 29 };
+        segments * self.usable() / 32 * share
+    }
+
+    /// Bytes that the cleaner can write.
+    pub fn room_for_moves(&self) -> u64 {
+        self.room(1)
     }
 
     /// Bytes that can be written before segments must be cleaned.
     pub fn room_for_writes(&self, essential: bool) -> u64 {
-        let kept = if essential { 1 } else { self.reserve() };
+        self.room(if essential { 1 } else { self.reserve() })
+    }
+
+    fn room(&self, kept: u64) -> u64 {
         let here =
             (self.size - self.filled.min(self.size)).saturating_sub(self.size - self.usable());
         self.clean.saturating_sub(kept) * self.usable() + here
@@ -225,5 +292,64 @@ impl Segments {
                 SegEntry { live: entry.live.saturating_sub(own), ..entry }
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: u64 = 1 << 16;
+
+    fn table() -> Segments {
+        let mut segs = Segments {
+            entries: vec![SegEntry::default(); 32],
+            base: SIZE,
+            size: SIZE,
+            clean: 32,
+            live: 0,
+            active: 0,
+            next: 1,
+            filled: 0,
+            cursor: 0,
+            dirty: BTreeSet::new(),
+            touched: false,
+            released: 0,
+            writes: vec![0; 32],
+            mean: 0,
+            own: BTreeMap::new(),
+        };
+        segs.mark_used(0, 1);
+        segs.moved(Loc::NONE, at(0));
+        segs
+    }
+
+    fn at(segment: u64) -> Loc {
+        Loc::new((SIZE + segment * SIZE) / 64, 8)
+    }
+
+    #[test]
+    fn only_a_checkpoint_makes_an_empty_segment_clean() {
+        let mut segs = table();
+        segs.mark_used(5, 2);
+        segs.moved(Loc::NONE, at(5));
+        segs.moved(at(5), at(0));
+        assert!(segs.entry(5).used);
+        assert_eq!((segs.release_dead(), segs.entry(5).used), (1, false));
+    }
+
+    #[test]
+    fn a_segment_is_as_young_as_its_youngest_block() {
+        let mut segs = table();
+        segs.mark_used(5, 0);
+        segs.mark_used(5, 17);
+        segs.mark_used(5, 12);
+        assert_eq!(segs.entry(5).stamp, 17);
+        segs.moved(Loc::NONE, at(5));
+        segs.release_dead();
+        segs.moved(at(5), Loc::NONE);
+        segs.release_dead();
+        segs.mark_used(5, 3);
+        assert_eq!(segs.entry(5).stamp, 3, "what was there before does not count");
     }
 }

@@ -23,6 +23,11 @@ pub(crate) struct Item {
     pub level: u8,
     pub count: u32,
     pub payload: Payload,
+    /// The commit that last changed it, when that is not the one that writes it, or when it is not
+    /// expected to be changed soon.
+    pub stamp: Option<u64>,
+    /// Whether the cleaner moves it.
+    pub moved: bool,
 }
 
 /// A block's bytes, encoded when they are written.
@@ -52,6 +57,8 @@ impl Item {
             level: block.level,
             count,
             payload: Payload::Shared(block),
+            stamp: None,
+            moved: false,
         }
     }
 }
@@ -87,9 +94,15 @@ pub(crate) struct LogWriter {
     /// Partial segments and bytes written since the mount.
     pub partials: u64,
     pub bytes: u64,
+    /// Bytes of them that the cleaner moved, their share of summaries and padding included.
+    pub moved: u64,
 }
 
 struct Partial {
+    /// Commit of the youngest block.
+    youngest: u64,
+    /// Bytes of blocks that the cleaner moves.
+    moved: usize,
     entries: Vec<SummaryEntry>,
     keys: Vec<Option<Key>>,
     payload: Vec<u8>,
@@ -97,7 +110,13 @@ struct Partial {
 
 impl Partial {
     fn new() -> Partial {
-        Partial { entries: Vec::new(), keys: Vec::new(), payload: Vec::new() }
+        Partial {
+            youngest: 0,
+            moved: 0,
+            entries: Vec::new(),
+            keys: Vec::new(),
+            payload: Vec::new(),
+        }
     }
 
     fn len_with(&self, blocks: usize, bytes: usize) -> usize {
@@ -131,7 +150,7 @@ impl LogWriter {
                     self.write(meta, state, commit, now, flags, full, &mut placed)?;
                 }
                 if partial.len_with(1, block.len()) > self.room() {
-                    self.advance(meta.name(), state, commit)?;
+                    self.advance(meta.name(), state)?;
                 }
                 // The header names the partial segment that the block is in.
                 block.clear();
@@ -147,6 +166,8 @@ impl LogWriter {
                 level: item.level,
             });
             partial.keys.push(item.key);
+            partial.youngest = partial.youngest.max(item.stamp.unwrap_or(commit));
+            partial.moved += if item.moved { block.len() } else { 0 };
             partial.payload.extend_from_slice(&block);
         }
         if !partial.entries.is_empty() {
@@ -175,12 +196,12 @@ impl LogWriter {
     }
 
     /// Goes on in the next segment.
-    fn advance(&mut self, device: &str, state: &Mutex<State>, commit: u64) -> Result<()> {
+    fn advance(&mut self, device: &str, state: &Mutex<State>) -> Result<()> {
         let mut st = state.lock();
         let next = st.segs.next;
         st.segs.active = next;
         st.segs.filled = 0;
-        st.segs.mark_used(next, commit);
+        st.segs.mark_used(next, 0);
         let Some(after) = st.segs.pick_clean() else {
             return Err(Error::Io {
                 device: device.into(),
@@ -212,13 +233,17 @@ impl LogWriter {
     ) -> Result<()> {
         let mut payload = partial.payload;
         let head = Summary::len_for(partial.entries.len());
+        let (moved, blocks) = (partial.moved as u64, payload.len().max(1) as u64);
+        let all_moved = moved == blocks;
         let total = (head + payload.len()).next_multiple_of(BLOCK);
         payload.resize(total - head, 0);
         let next_segment = {
             let mut st = state.lock();
             let segment = self.segment;
-            st.segs.mark_used(segment, commit);
+            st.segs.mark_used(segment, partial.youngest);
             st.segs.filled = u64::from(self.offset) + total as u64;
+            // What is in the log takes up no room that is still to be found.
+            st.committing_bytes = st.committing_bytes.saturating_sub(total as u64);
             st.segs.next
         };
         let summary = Summary {
@@ -227,7 +252,7 @@ impl LogWriter {
             serial: self.serial,
             commit,
             time: now.secs.saturating_mul(1_000_000_000).saturating_add(i64::from(now.nanos)),
-            flags,
+            flags: if all_moved { flags | SummaryFlags::CLEANER } else { flags },
             total: (total / GRAIN) as u32,
             payload_crc: tandem_format::crc(&payload),
             next_segment,
@@ -257,6 +282,7 @@ impl LogWriter {
         self.serial += 1;
         self.partials += 1;
         self.bytes += total as u64;
+        self.moved += total as u64 * moved / blocks;
         Ok(())
     }
 }

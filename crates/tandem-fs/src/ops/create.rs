@@ -104,6 +104,7 @@ impl Volume {
             let attr = Attr::of(&rec, st.geo.block_size, 0);
             if let Content::Dir(root) = rec.content {
                 st.count_group(root.group, 1, 0);
+                st.space.directory_placed(group, root.group);
                 st.nodes.insert(ino, Node::new(rec, parent));
             }
             Ok(attr)

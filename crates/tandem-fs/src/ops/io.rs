@@ -1,8 +1,7 @@
-//! Reading, writing, sizes, durability.
+//! Writing, sizes, durability.
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
 use tandem_format::{Content, Record};
 
 use super::attr::without_privileges;
@@ -13,7 +12,7 @@ use crate::options::Atime;
 use crate::space::Run;
 use crate::state::{RECORD_COST, State};
 use crate::types::{Cred, Ino, SIZE_MAX, SyncKind, WriteFlags};
-use crate::volume::{Core, Volume};
+use crate::volume::Volume;
 
 /// Data of this length is copied before the lock is taken, and then kept without another copy.
 const COPY_FIRST: usize = 16 << 10;
@@ -21,21 +20,7 @@ const COPY_FIRST: usize = 16 << 10;
 /// An access time older than this, in seconds, is renewed whatever else.
 const DAY: i64 = 24 * 60 * 60;
 
-/// Where the bytes of a read lie on D: offset in the buffer, length, offset on D.
-type Parts = SmallVec<[(usize, usize, u64); 4]>;
-
 impl Volume {
-    /// Reads from a regular file; returns how many bytes there were. Holes read as zeros.
-    ///
-    /// # Errors
-    /// EISDIR, EINVAL for what has no contents, and the device's.
-    pub fn read(&self, ino: Ino, off: u64, buf: &mut [u8]) -> Result<usize> {
-        let side = self.core.epochs.enter();
-        let done = self.core.read(ino, off, buf);
-        self.core.epochs.leave(side);
-        done
-    }
-
     /// Writes to a regular file: all of `data` or nothing.
     ///
     /// # Errors
@@ -97,80 +82,6 @@ impl Volume {
     pub fn sync(&self) -> Result<()> {
         self.core.reclaim_all()?;
         self.core.commit_all(false)
-    }
-}
-
-impl Core {
-    fn read(&self, ino: Ino, off: u64, buf: &mut [u8]) -> Result<usize> {
-        let block = u64::from(self.geo.block_size);
-        let (len, parts) = self.run(|st| {
-            let rec = &st.node(ino)?.rec;
-            check_regular(rec)?;
-            let len = rec.size.saturating_sub(off).min(buf.len() as u64) as usize;
-            st.read_accessed(ino)?;
-            if len == 0 {
-                return Ok((0, Parts::new()));
-            }
-            let end = off + len as u64;
-            let mapped = st.located(ino, off / block, end.div_ceil(block))?;
-            let covered = match st.nodes.get(ino).and_then(|n| n.data.as_ref()) {
-                Some(data) => data.layers.lock().copy_to(off, &mut buf[..len]),
-                None => Vec::new(),
-            };
-            let mut parts = Parts::new();
-            let mut at = off;
-            for (from, to) in covered.into_iter().chain([(end, end)]) {
-                if at < from {
-                    locate(&mapped, at, from, off, &self.geo, &mut buf[..len], &mut parts);
-                }
-                at = at.max(to);
-            }
-            Ok((len, parts))
-        })?;
-        for (at, n, on_d) in parts {
-            self.data.read_at(&mut buf[at..at + n], on_d).map_err(|source| Error::Io {
-                device: self.data.name().into(),
-                op: "read",
-                offset: on_d,
-                len: n as u64,
-                source,
-            })?;
-        }
-        Ok(len)
-    }
-}
-
-/// Splits bytes `[from, to)` of a file into what lies on D and zeros.
-fn locate(
-    mapped: &[tandem_format::Extent],
-    from: u64,
-    to: u64,
-    off: u64,
-    geo: &tandem_format::Geometry,
-    buf: &mut [u8],
-    parts: &mut Parts,
-) {
-    let block = u64::from(geo.block_size);
-    let mut at = from;
-    let zero = |buf: &mut [u8], a: u64, b: u64| buf[(a - off) as usize..(b - off) as usize].fill(0);
-    for e in mapped.iter().filter(|e| !e.unwritten) {
-        let (a, b) =
-            ((e.logical * block).max(at), ((e.logical + u64::from(e.len)) * block).min(to));
-        if a >= b {
-            continue;
-        }
-        zero(buf, at, a);
-        let on_d = geo.block_offset(e.start) + (a - e.logical * block);
-        match parts.last_mut() {
-            Some((s, n, d)) if *s + *n == (a - off) as usize && *d + *n as u64 == on_d => {
-                *n += (b - a) as usize
-            }
-            _ => parts.push(((a - off) as usize, (b - a) as usize, on_d)),
-        }
-        at = b;
-    }
-    if at < to {
-        zero(buf, at, to);
     }
 }
 

@@ -96,14 +96,15 @@ impl Volume {
     /// The volume's size and how full it is.
     pub fn statfs(&self) -> StatFs {
         let st = self.core.state.lock();
-        let free = st.space.free_blocks();
+        // Who runs short of blocks commits, and then has these.
+        let free = (st.space.free_blocks() + st.soon_free()).saturating_sub(st.reserved);
         let room = st.segs.room_for_live().saturating_sub(st.segs.live_bytes() + st.running.growth);
         let files_free = room / crate::state::ENTRY_COST;
         StatFs {
             block_size: st.geo.block_size,
             blocks: st.geo.blocks,
             blocks_free: free,
-            blocks_avail: free.saturating_sub(st.reserved),
+            blocks_avail: free,
             files: st.inos.used.saturating_add(files_free),
             files_free,
             name_max: NAME_MAX as u32,

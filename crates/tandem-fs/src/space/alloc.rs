@@ -13,6 +13,13 @@ pub struct Goal {
     pub near: Option<u64>,
 }
 
+impl Goal {
+    /// The group that a placement should be in; `None` when it follows what is there already.
+    fn meant_for(self) -> Option<u32> {
+        self.near.is_none().then_some(self.group)
+    }
+}
+
 /// The result of a request.
 pub type Runs = SmallVec<[Run; 4]>;
 
@@ -57,6 +64,18 @@ impl Space {
             return Err(e);
         }
         Ok(self.settle(goal, &parts))
+    }
+
+    /// What is placed next in the group of block `end - 1` leaves up to `room` blocks behind `end`
+    /// free, if it would have begun there: for who grows from there on. A hint, held in memory only:
+    /// the blocks stay free for whoever finds no others.
+    pub fn leave_room(&mut self, end: u64, room: u32) {
+        let Some(last) = end.checked_sub(1).filter(|&last| last < self.blocks) else { return };
+        let g = self.group_of(last);
+        let at = (end - self.group_run(g).start) as u32;
+        if self.groups[g as usize].cursor == at {
+            self.groups[g as usize].cursor = at + self.free_at(g, at).min(room);
+        }
     }
 
     /// Gives blocks back.
@@ -126,6 +145,11 @@ impl Space {
 
     /// Makes a complete request final: cursors, dirty groups, the runs in order.
     fn settle(&mut self, goal: Goal, parts: &Parts) -> Runs {
+        match goal.meant_for() {
+            Some(group) if parts.iter().all(|p| p.group == group) => self.affinity.placed_home += 1,
+            Some(_) => self.affinity.placed_away += 1,
+            None => {}
+        }
         let base = goal.near.unwrap_or_else(|| self.group_run(goal.group).start);
         let mut runs = Runs::new();
         for part in parts {

@@ -60,6 +60,7 @@ impl Space {
             dirty_entries: Default::default(),
             memory: 0,
             clock: 0,
+            affinity: Default::default(),
         };
         for (g, e) in (0..).zip(&entries) {
             let size = space.group_size(g);

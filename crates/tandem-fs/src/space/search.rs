@@ -70,6 +70,15 @@ impl Space {
         Ok(())
     }
 
+    /// Whether [`Space::allocate`] would find one run for a contiguous request without a `near`.
+    ///
+    /// # Errors
+    /// [`SpaceError::Load`].
+    pub fn has_run(&mut self, goal: Goal, want: u64) -> Result<bool, SpaceError> {
+        let group = goal.group.min(self.groups() - 1);
+        Ok(self.one_run(group, want, true)?.is_some())
+    }
+
     /// A place for one run of `want` blocks in or near a group.
     fn one_run(
         &mut self,

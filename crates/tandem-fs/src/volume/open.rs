@@ -10,11 +10,12 @@ use tandem_format::{Checkpoint, Geometry, GroupEntry, SegEntry, Superblock};
 use super::devices::{data_device, newest_checkpoint};
 use super::superblock::{Found, read_superblock};
 use super::{Core, Counters, Epochs, Signal, Volume, Wants, volume_error};
-use crate::commit::Committer;
+use crate::cache::CrossFile;
+use crate::commit::{Committer, Continuity};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::ifile::Root;
-use crate::log::{LogWriter, Segments};
+use crate::log::{LogWriter, Prefetch, Relocate, Segments};
 use crate::options::MountOptions;
 use crate::space::Space;
 use crate::state::{Ids, Inos, State};
@@ -133,12 +134,16 @@ impl Core {
             segment_size: geo.segment_size,
             partials: 0,
             bytes: 0,
+            moved: 0,
         };
         let checkpoint_at = env.monotonic();
         let space = Space::format(geo.blocks, geo.group_blocks)
             .map_err(|e| Error::Invalid(e.to_string()))?;
         let segs = Segments::new(&geo, vec![SegEntry::default(); geo.segments as usize]);
-        let state = fresh_state(sb, geo, space, segs, &opts, &cp, env.now());
+        let mut state = fresh_state(sb, geo, space, segs, &opts, &cp, env.now());
+        let relocate = opts.relocate && opts.prefetch > 0 && !opts.read_only;
+        state.relocate = Relocate::new(relocate, geo.meta_size, opts.cache, checkpoint_at);
+        state.cache.ahead.tracked = relocate;
         let committer = Committer {
             log,
             served: 0,
@@ -161,7 +166,10 @@ impl Core {
             counters: Counters::default(),
             signal: Mutex::new(Signal::default()),
             wake: Condvar::new(),
+            eased: Condvar::new(),
             data_written: false.into(),
+            cross_file: CrossFile::new(geo.block_offset(0), geo.block_offset(geo.blocks)),
+            continuity: Continuity::default(),
             failed: false.into(),
         })
     }
@@ -184,12 +192,17 @@ fn fresh_state(
         holds: Default::default(),
         space,
         segs,
+        prefetch: Prefetch::new(opts.prefetch),
+        relocate: Relocate::new(false, geo.meta_size, opts.cache, 0),
         group_entries: vec![GroupEntry::default(); geo.groups as usize],
         ids: Ids { next: cp.next_id.max(1), free: Vec::new(), mapped: cp.mapped },
+        going: Default::default(),
         inos: Inos { next: cp.next_ino.max(LIMBO + 1), free: Vec::new(), used: cp.inodes },
         running: Default::default(),
         committing_growth: 0,
         committing_bytes: 0,
+        moving: 0,
+        committing_freed: 0,
         commit: cp.commit,
         dirty_files: Vec::new(),
         staged_files: Vec::new(),

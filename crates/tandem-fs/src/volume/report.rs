@@ -4,7 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tandem_device::DeviceStats;
 
-use super::{Core, Volume};
+use super::{Core, StallStats, Volume};
+use crate::cache::CrossFileStats;
+use crate::commit::ContinuityStats;
+use crate::log::{PrefetchStats, RelocationStats};
+use crate::space::AffinityStats;
 
 /// Requests and bytes of one device.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -35,6 +39,33 @@ pub struct LogInfo {
     pub partial_segments: u64,
     /// Bytes of them.
     pub bytes_logged: u64,
+    /// Bytes of them that the cleaner moved, their share of summaries and padding included.
+    pub bytes_moved: u64,
+    /// With fewer clean segments than this, the cleaner works.
+    pub low_segments: u64,
+    /// Clean segments that only deletion, the cleaner and checkpoints use.
+    pub reserved_segments: u64,
+}
+
+/// What the cleaner has done since the mount.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct CleanerStats {
+    /// Rounds: a few victims each.
+    pub rounds: u64,
+    /// Rounds in idle time among them.
+    pub idle_rounds: u64,
+    /// Rounds after which there were no more clean segments than before.
+    pub fruitless_rounds: u64,
+    /// Segments emptied.
+    pub segments_cleaned: u64,
+    /// Live blocks found in them.
+    pub blocks_moved: u64,
+    /// Bytes of these blocks.
+    pub bytes_moved: u64,
+    /// Bytes logged to move them; blocks that had changed as well count as changed.
+    pub bytes_logged: u64,
+    /// All bytes logged by those that were not the cleaner's; at least 1.
+    pub write_amplification: f64,
 }
 
 /// Counters of a mounted volume.
@@ -52,10 +83,10 @@ pub struct Stats {
     pub checkpoints: u64,
     /// Commits that recovery rolled forward at the mount.
     pub recovered_commits: u64,
-    /// Segments the cleaner has emptied.
-    pub segments_cleaned: u64,
-    /// Blocks it has moved.
-    pub blocks_moved: u64,
+    /// What the cleaner has done.
+    pub cleaner: CleanerStats,
+    /// What callers had to wait for.
+    pub stalls: StallStats,
     /// Metadata blocks read because they were not in memory.
     pub block_reads: u64,
     /// Look-ups of metadata blocks that found them in memory.
@@ -72,10 +103,18 @@ pub struct Stats {
     pub nodes: u64,
     /// Unlinked i-nodes that are still in use.
     pub orphans: u64,
-    /// Times a writer waited for a commit because too much was dirty.
-    pub pressure_waits: u64,
     /// The longest time that a commit held operations up, in nanoseconds.
     pub longest_freeze_ns: u64,
+    /// How well directories and their contents have stayed together.
+    pub affinity: AffinityStats,
+    /// Contents read before they were asked for.
+    pub cross_file: CrossFileStats,
+    /// How continuously contents were placed.
+    pub continuity: ContinuityStats,
+    /// Metadata read ahead of being asked for.
+    pub prefetch: PrefetchStats,
+    /// Metadata logged again in the order in which it is read.
+    pub relocation: RelocationStats,
     /// Why the volume has turned read-only, if it has.
     pub failed: Option<String>,
 }
@@ -119,9 +158,9 @@ pub struct Info {
 
 impl Core {
     fn log_info(&self) -> LogInfo {
-        let (partials, bytes) = {
+        let (partials, bytes, moved) = {
             let c = self.commit.lock();
-            (c.log.partials, c.log.bytes)
+            (c.log.partials, c.log.bytes, c.log.moved)
         };
         let st = self.state.lock();
         LogInfo {
@@ -132,6 +171,26 @@ impl Core {
             room_bytes: st.segs.room_for_live(),
             partial_segments: partials,
             bytes_logged: bytes,
+            bytes_moved: moved,
+            low_segments: st.segs.low(),
+            reserved_segments: st.segs.reserve(),
+        }
+    }
+
+    fn cleaner_stats(&self, log: &LogInfo) -> CleanerStats {
+        let counters = &self.counters.cleaner;
+        let count = |c: &AtomicU64| c.load(Ordering::Relaxed);
+        let fresh = log.bytes_logged.saturating_sub(log.bytes_moved);
+        let ratio = if fresh == 0 { 1.0 } else { log.bytes_logged as f64 / fresh as f64 };
+        CleanerStats {
+            rounds: count(&counters.rounds),
+            idle_rounds: count(&counters.idle),
+            fruitless_rounds: count(&counters.fruitless),
+            segments_cleaned: count(&counters.segments),
+            blocks_moved: count(&counters.blocks),
+            bytes_moved: count(&counters.bytes),
+            bytes_logged: log.bytes_moved,
+            write_amplification: (ratio * 1000.0).round() / 1000.0,
         }
     }
 }
@@ -141,6 +200,7 @@ impl Volume {
     pub fn stats(&self) -> Stats {
         let core = &self.core;
         let log = core.log_info();
+        let cleaner = core.cleaner_stats(&log);
         let count = |c: &AtomicU64| c.load(Ordering::Relaxed);
         let st = core.state.lock();
         let device = |d: &dyn tandem_device::Device| DeviceCounts {
@@ -155,8 +215,8 @@ impl Volume {
             commits: count(&core.counters.commits),
             checkpoints: count(&core.counters.checkpoints),
             recovered_commits: count(&core.counters.recovered_commits),
-            segments_cleaned: count(&core.counters.cleaned),
-            blocks_moved: count(&core.counters.moved),
+            cleaner,
+            stalls: core.counters.stalls.stats(),
             block_reads: count(&core.counters.block_reads),
             cache_hits: st.cache.hits,
             cache_misses: st.cache.misses,
@@ -165,8 +225,12 @@ impl Volume {
             dirty_data_bytes: st.dirty_bytes,
             nodes: st.nodes.len() as u64,
             orphans: st.orphans.len() as u64,
-            pressure_waits: count(&core.counters.pressure),
             longest_freeze_ns: count(&core.counters.longest_freeze),
+            affinity: st.space.affinity(),
+            cross_file: core.cross_file.stats(),
+            continuity: core.continuity.stats(),
+            prefetch: st.prefetch.stats(st.cache.ahead.used, st.cache.ahead.wasted),
+            relocation: st.relocate.stats(),
             failed: st.failed.clone(),
         }
     }

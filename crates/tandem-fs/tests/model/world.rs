@@ -39,6 +39,11 @@ pub struct Config {
     pub small: bool,
     /// Metadata and data share a device.
     pub one_device: bool,
+    /// Contents of neighbouring files are read ahead.
+    pub cross_file: bool,
+    /// Blocks prefetched, and whether what is read in a poor order moves.
+    pub prefetch: u32,
+    pub relocate: bool,
 }
 
 impl Config {
@@ -63,6 +68,9 @@ impl Config {
             xattr_bytes: 512 << 10,
             small: false,
             one_device: rng.one_in(4),
+            cross_file: !Rng::new(seed ^ 0xcf).one_in(4),
+            prefetch: rng.pick(&[0, 1, 16, 4096]),
+            relocate: rng.below(4) > 0,
         }
     }
 
@@ -487,6 +495,9 @@ pub fn mount(
         atime: cfg.atime,
         checkpoint: cfg.checkpoint,
         flush: Duration::from_millis(20),
+        cross_file: cfg.cross_file,
+        prefetch: cfg.prefetch,
+        relocate: cfg.relocate,
         background,
         ..MountOptions::default()
     };

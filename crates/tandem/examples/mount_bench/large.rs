@@ -1,6 +1,6 @@
 //! A file of a hundred gigabytes on sparse images: scattered and sequential I/O, and its removal.
 
-use crate::fs::{DATA, Fs, META};
+use crate::common::fs::{DATA, Fs, META};
 use crate::{Args, Res};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -40,7 +40,7 @@ fn scattered(file: &File, size: u64) -> Res<[f64; 2]> {
 pub fn file(args: &Args, size: u64) -> Res<()> {
     for name in &args.fs {
         println!("\n{name}: a file of {} GiB", size >> 30);
-        let mut fs = Fs::make_sized(args, name, META, DATA.max(size + (8 << 30)))?;
+        let mut fs = Fs::make_sized(&args.setup(), name, META, DATA.max(size + (8 << 30)))?;
         for allocated in [false, true] {
             let kind = if allocated { "allocated" } else { "sparse" };
             let path = fs.root().join("large");
@@ -49,7 +49,10 @@ pub fn file(args: &Args, size: u64) -> Res<()> {
             if allocated {
                 let start = Instant::now();
                 let size = format!("{size}");
-                crate::fs::run(Command::new("fallocate").args(["-l", &size]).arg(&path), false)?;
+                crate::common::fs::run(
+                    Command::new("fallocate").args(["-l", &size]).arg(&path),
+                    false,
+                )?;
                 println!("{kind:>10}: allocating {:.3} s", start.elapsed().as_secs_f64());
             } else {
                 file.set_len(size)?;

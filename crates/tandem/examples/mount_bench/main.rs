@@ -5,17 +5,17 @@
 //! such files), so that what is measured is software.
 
 mod big;
-mod fs;
+#[path = "../common/mod.rs"]
+mod common;
 mod large;
 mod micro;
 mod table;
 mod trees;
 
+use common::fs;
+use common::fs::Res;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// Everything that goes wrong ends the run with a message.
-type Res<T> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str = "\
 mount_bench [OPTION…]            the table of the main measures
@@ -104,6 +104,16 @@ impl Args {
         Ok(args)
     }
 
+    /// What the file systems are made with.
+    fn setup(&self) -> fs::Setup {
+        fs::Setup {
+            dir: self.dir.clone(),
+            tandem: self.tandem.clone(),
+            options: self.options.clone(),
+            loops: self.loops,
+        }
+    }
+
     /// Whether this measure is wanted.
     fn wants(&self, measure: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|o| measure.starts_with(o.as_str()))
@@ -174,18 +184,18 @@ fn main() -> Res<()> {
     for run in 1..=args.runs {
         for name in &args.fs {
             eprintln!("run {run} of {}: {name}", args.runs);
-            let mut fs = fs::Fs::make(&args, name)?;
+            let mut fs = fs::Fs::make(&args.setup(), name)?;
             micro::measure(&args, &fs, &mut figures)?;
             if name == "tandem" && threads.is_none() {
                 threads = fs.threads();
             }
             fs.end()?;
             drop(fs);
-            let mut fs = fs::Fs::make(&args, name)?;
+            let mut fs = fs::Fs::make(&args.setup(), name)?;
             trees::measure(&args, &mut fs, reference.as_deref(), &mut figures)?;
             drop(fs);
             if args.wants("stream") {
-                let mut fs = fs::Fs::make(&args, name)?;
+                let mut fs = fs::Fs::make(&args.setup(), name)?;
                 micro::stream(&args, &mut fs, &mut figures)?;
             }
         }

@@ -1,6 +1,6 @@
 //! Single operations, and one long stream.
 
-use crate::fs::Fs;
+use crate::common::fs::Fs;
 use crate::{Args, Figures, Res};
 use std::fs::File;
 use std::io::{Read, Write};

@@ -1,6 +1,6 @@
 //! A source tree: unpacked, looked through cold, compared, removed.
 
-use crate::fs::{Fs, run};
+use crate::common::fs::{Fs, run};
 use crate::{Args, Figures, Res};
 use std::path::{Path, PathBuf};
 use std::process::Command;

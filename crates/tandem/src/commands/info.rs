@@ -104,6 +104,18 @@ fn without_data(meta: &FileDevice) -> Result<Value> {
     }))
 }
 
+/// When the cleaner works, as far as it is known.
+fn cleaner_of(log: &Value) -> String {
+    match (log["low_segments"].as_u64(), log["reserved_segments"].as_u64()) {
+        (Some(low), Some(kept)) => format!(
+            "works when fewer than {} segments are clean; {} are kept for deletion",
+            grouped(low),
+            grouped(kept)
+        ),
+        _ => "unknown".into(),
+    }
+}
+
 fn describe(info: &Value) -> String {
     let volume = &info["volume"];
     let log = &volume["log"];
@@ -174,6 +186,7 @@ fn describe(info: &Value) -> String {
                 if clean.is_empty() { "" } else { " clean" },
             ),
         )
+        .row("cleaner", cleaner_of(log))
         .row("last commit", grouped(count(&volume["commit"])))
         .row("crash count", grouped(count(&volume["crash_count"])));
     listing.render()

@@ -110,6 +110,38 @@ fn a_fragmented_volume_is_not_read_whole() {
 }
 
 #[test]
+fn large_files_leave_the_group() {
+    let mut space = Space::format(4096, 1024).unwrap();
+    assert_eq!(space.group_for_large(1, 0, 256), None);
+    space.count(0, 1, 0);
+    space.count(1, 1, 0);
+    let away = space.group_for_large(1, 200, 57);
+    assert!(matches!(away, Some(2 | 3)));
+    // The emptiest group is where it is.
+    for start in [1024, 2048, 3072] {
+        space.reserve_exact(Run { start, len: 1 }).unwrap();
+    }
+    assert_eq!(space.group_for_large(0, 0, 1000), None);
+    // Nothing is free: the allocation says so.
+    let full = Space::new(2048, 1024, vec![entry(0), entry(0)]).unwrap();
+    assert_eq!(full.group_for_large(1, 0, 1000), None);
+}
+
+#[test]
+fn directories_and_placements_are_counted() {
+    let mut space = Space::format(2048, 1024).unwrap();
+    space.directory_placed(1, 1);
+    space.directory_placed(1, 0);
+    let goal = Goal { group: 1, near: None };
+    space.allocate(goal, 1000, true).unwrap();
+    space.allocate(goal, 100, true).unwrap();
+    // What follows its file is meant for no group.
+    space.allocate(Goal { group: 0, near: Some(500) }, 1, false).unwrap();
+    let stats = space.affinity();
+    assert_eq!((stats.kept, stats.left, stats.placed_home, stats.placed_away), (1, 1, 1, 1));
+}
+
+#[test]
 fn directory_affinity() {
     let mut space =
         Space::new(4000, 1000, vec![entry(500), entry(549), entry(100), entry(0)]).unwrap();
@@ -134,4 +166,27 @@ fn directory_affinity() {
     let counted = space.encode_entry(3);
     assert_eq!((counted.dirs, counted.inodes), (0, u32::MAX));
     assert!(space.dirty_entries().is_empty());
+}
+
+#[test]
+fn room_is_left_for_who_grows() {
+    let mut space = Space::format(4096, 1024).unwrap();
+    let goal = Goal { group: 1, near: None };
+    let run = space.allocate(goal, 10, false).unwrap()[0];
+    space.leave_room(run.end(), 16);
+    assert_eq!(space.allocate(goal, 5, false).unwrap()[0].start, run.end() + 16);
+    // Who grows takes it; the others go on behind.
+    let near = Some(run.end());
+    assert_eq!(space.allocate(Goal { group: 1, near }, 16, false).unwrap()[0].start, run.end());
+    assert_eq!(space.allocate(goal, 5, false).unwrap()[0].start, run.end() + 21);
+    // Not where something else has been placed since, nor beyond the device.
+    space.leave_room(run.end(), 16);
+    assert_eq!(space.allocate(goal, 5, false).unwrap()[0].start, run.end() + 26);
+    for end in [0, 4096, 4097, u64::MAX] {
+        space.leave_room(end, u32::MAX);
+    }
+    // The room is free space like any other.
+    space.leave_room(run.end() + 31, u32::MAX);
+    let free = space.free_blocks();
+    assert!(space.allocate(goal, free, false).is_ok());
 }

@@ -41,8 +41,11 @@ fn extents_against_each_other_and_free_space() {
         image.edit_at(loc, |_, payload| {
             // The last run begins a block later.
             let at = payload.len() - 8;
-            payload[at] = payload[at].wrapping_add(1);
-            payload[at + 4] = payload[at + 4].wrapping_sub(1);
+            for (word, by) in [(at, 1), (at + 4, u32::MAX)] {
+                let bytes = &mut payload[word..word + 4];
+                let moved = u32::from_le_bytes((&*bytes).try_into().unwrap()).wrapping_add(by);
+                bytes.copy_from_slice(&moved.to_le_bytes());
+            }
         });
     });
     assert!(report.problems.iter().any(|p| p.kind == P::LostBlocks), "{report:#?}");

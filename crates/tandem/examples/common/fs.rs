@@ -1,11 +1,29 @@
 //! The file systems: made, mounted, made cold, and asked what they wrote.
 
-use crate::{Args, Res};
+#![allow(dead_code, reason = "every program that includes this uses a part of it")]
+
+use super::traffic::{Traffic, of_device};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+/// Everything that goes wrong ends the run with a message.
+pub type Res<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// What all file systems of a run are made with.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// Where the images go.
+    pub dir: PathBuf,
+    /// The program.
+    pub tandem: PathBuf,
+    /// Mount options for Tandem.
+    pub options: String,
+    /// Tandem on loop devices too.
+    pub loops: bool,
+}
 
 /// Bytes of the metadata device.
 pub const META: u64 = 2 << 30;
@@ -23,6 +41,7 @@ pub struct Fs {
     options: String,
     written: Written,
     peak: f64,
+    last: serde_json::Value,
 }
 
 /// Bytes written to the devices.
@@ -46,25 +65,38 @@ pub fn run(command: &mut Command, one_is_fine: bool) -> Res<String> {
     }
 }
 
+/// Touches a third of the free memory, 6 GiB at most. In a virtual machine the host provides memory
+/// when it is first used, or used again after a while, which takes longer than reading into it: that
+/// must not be charged to whichever file system comes first.
+fn touch_memory() {
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let free = info.lines().find_map(|line| line.strip_prefix("MemFree:"));
+    let free = free.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<usize>().ok());
+    let mut memory = vec![0u8; (free.unwrap_or(0) << 10).div_euclid(3).min(6 << 30)];
+    memory.chunks_mut(4096).for_each(|page| page[0] = 1);
+    std::hint::black_box(&memory);
+}
+
 impl Fs {
     /// Makes and mounts one of the usual size.
-    pub fn make(args: &Args, name: &str) -> Res<Fs> {
-        Fs::make_sized(args, name, META, DATA)
+    pub fn make(setup: &Setup, name: &str) -> Res<Fs> {
+        Fs::make_sized(setup, name, META, DATA)
     }
 
     /// Makes and mounts one with devices of so many bytes.
-    pub fn make_sized(args: &Args, name: &str, meta: u64, data: u64) -> Res<Fs> {
-        let dir = args.dir.join(name);
+    pub fn make_sized(setup: &Setup, name: &str, meta: u64, data: u64) -> Res<Fs> {
+        let dir = setup.dir.join(name);
         std::fs::create_dir_all(dir.join("mnt"))?;
         let mut fs = Fs {
             name: name.to_owned(),
             dir,
             loops: vec![],
             daemon: None,
-            tandem: args.tandem.clone(),
-            options: args.options.clone(),
+            tandem: setup.tandem.clone(),
+            options: setup.options.clone(),
             written: Written::default(),
             peak: 0.0,
+            last: serde_json::Value::Null,
         };
         let sizes: &[(&str, u64)] = match name {
             "tandem" => &[("meta", meta), ("data", data)],
@@ -73,7 +105,7 @@ impl Fs {
         for (image, size) in sizes {
             let path = fs.dir.join(image);
             File::create(&path)?.set_len(*size)?;
-            if name != "tandem" || args.loops {
+            if name != "tandem" || setup.loops {
                 let device = run(Command::new("losetup").args(["-f", "--show"]).arg(&path), false)?;
                 let device = device.trim().to_owned();
                 run(Command::new("blockdev").args(["--setrw", &device]), false)?;
@@ -84,7 +116,8 @@ impl Fs {
         let mkfs: (&str, &[&str]) = match name {
             "tandem" => ("", &[]),
             "ext4" => ("mkfs.ext4", &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"]),
-            "ext2" => ("mkfs.ext2", &["-q", "-F"]),
+            "ext3" => ("mkfs.ext3", &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"]),
+            "ext2" => ("mkfs.ext2", &["-q", "-F", "-E", "lazy_itable_init=0"]),
             "xfs" => ("mkfs.xfs", &["-q", "-f"]),
             "btrfs" => ("mkfs.btrfs", &["-q", "-f"]),
             _ => return Err(format!("{name}: not a file system that is known here").into()),
@@ -99,7 +132,8 @@ impl Fs {
         Ok(fs)
     }
 
-    fn devices(&self) -> [PathBuf; 2] {
+    /// Paths of M and D of a Tandem volume.
+    pub fn devices(&self) -> [PathBuf; 2] {
         match self.loops.as_slice() {
             [meta, data] => [meta.into(), data.into()],
             _ => [self.dir.join("meta"), self.dir.join("data")],
@@ -111,7 +145,13 @@ impl Fs {
         self.dir.join("mnt")
     }
 
-    fn mount(&mut self) -> Res<()> {
+    /// Mount options for Tandem from the next mount on.
+    pub fn set_options(&mut self, options: &str) {
+        self.options = options.to_owned();
+    }
+
+    /// Mounts it after [`Fs::umount`].
+    pub fn mount(&mut self) -> Res<()> {
         let root = self.root();
         if self.name != "tandem" {
             let device = &self.loops[0];
@@ -138,7 +178,8 @@ impl Fs {
         Ok(())
     }
 
-    fn umount(&mut self) -> Res<()> {
+    /// Unmounts it: everything is on the devices afterwards.
+    pub fn umount(&mut self) -> Res<()> {
         let root = self.root();
         if self.name != "tandem" {
             run(Command::new("umount").arg(&root), false)?;
@@ -150,10 +191,33 @@ impl Fs {
         let bytes = |device: &str| last["devices"][device]["write_bytes"].as_f64().unwrap_or(0.0);
         self.written.meta += bytes("metadata");
         self.written.data += bytes("data");
+        self.last = last;
         if let Some(mut child) = self.daemon.take() {
             child.wait()?;
         }
         Ok(())
+    }
+
+    /// Tandem's counters at its last unmount; null on other file systems.
+    pub fn last(&self) -> &serde_json::Value {
+        &self.last
+    }
+
+    /// Tandem's counters now.
+    pub fn stats(&self) -> Res<serde_json::Value> {
+        let mut command = Command::new(&self.tandem);
+        let out = run(command.arg("stats").arg(self.root()).arg("--json"), false)?;
+        Ok(serde_json::from_str(&out)?)
+    }
+
+    /// What the kernel has counted for its loop devices since they were attached: M and D; for a
+    /// file system with one device that is D.
+    pub fn traffic(&self) -> Res<Traffic> {
+        match self.loops.as_slice() {
+            [one] => Ok(Traffic { d: of_device(one)?, ..Traffic::default() }),
+            [meta, data] => Ok(Traffic { m: of_device(meta)?, d: of_device(data)? }),
+            _ => Err("only loop devices are counted".into()),
+        }
     }
 
     /// Unmounts, mounts again and empties the kernel's caches: nothing is in memory.
@@ -161,6 +225,7 @@ impl Fs {
         self.umount()?;
         self.mount()?;
         std::fs::write("/proc/sys/vm/drop_caches", "3")?;
+        touch_memory();
         Ok(())
     }
 

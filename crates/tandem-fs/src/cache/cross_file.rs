@@ -1,0 +1,178 @@
+//! Cross-file readahead (SpadFS §IV "Cross-file readahead"): who reads a small file is about to read
+//! its neighbours. Their contents are kept by where they lie on D, as ranges of bytes (SpadFS §II),
+//! within a bound, and are forgotten as soon as anything is written there.
+//!
+//! The reader asks [`CrossFile::read`]; for what is missing [`CrossFile::plan`] says what to read
+//! instead of the missing bytes alone, and [`CrossFile::fill`] takes it. A write to D that ends while
+//! such a read is under way spoils what it has read of that range: nothing stale is ever kept.
+
+mod held;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use held::{Gone, Held};
+pub(crate) use walk::FileAt;
+use walk::Walks;
+
+/// What cross-file readahead has done since the mount.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct CrossFileStats {
+    /// Requests to D that brought more than was asked for.
+    pub reads_ahead: u64,
+    /// Bytes that they brought beyond that.
+    pub bytes_ahead: u64,
+    /// Reads of contents that needed no request.
+    pub hits: u64,
+    /// Bytes of reads that were in memory.
+    pub hit_bytes: u64,
+    /// Reads of contents that did need one.
+    pub misses: u64,
+    /// Bytes dropped from memory that nobody had asked for.
+    pub wasted_bytes: u64,
+    /// Bytes forgotten because they were written or freed.
+    pub forgotten_bytes: u64,
+    /// Bytes in memory now.
+    pub held_bytes: u64,
+}
+
+/// A read of more than was asked for, under way.
+#[derive(Debug)]
+pub(crate) struct Fetch {
+    id: u64,
+    /// First byte on D.
+    pub from: u64,
+    /// End.
+    pub to: u64,
+}
+
+struct UnderWay {
+    id: u64,
+    from: u64,
+    to: u64,
+    spoiled: SmallVec<[(u64, u64); 2]>,
+}
+
+#[derive(Default)]
+struct Inner {
+    held: Held,
+    walks: Walks,
+    under_way: SmallVec<[UnderWay; 4]>,
+    next: u64,
+    stats: CrossFileStats,
+}
+
+impl Inner {
+    fn gone(&mut self, gone: Gone) {
+        self.stats.wasted_bytes += gone.len - gone.used;
+    }
+}
+
+/// Contents that were read before they were asked for. Its lock is taken last, and never held while
+/// a device works.
+pub(crate) struct CrossFile {
+    inner: Mutex<Inner>,
+    /// Bytes on D that may be read.
+    area: (u64, u64),
+}
+
+impl CrossFile {
+    /// For a data device whose contents lie in bytes `[from, to)`.
+    pub fn new(from: u64, to: u64) -> CrossFile {
+        let inner = Inner { walks: Walks::new(), ..Inner::default() };
+        CrossFile { inner: Mutex::new(inner), area: (from, to) }
+    }
+
+    /// Fills `buf` with what there is from byte `at` of D on; returns how many bytes. `file` is
+    /// what they belong to.
+    pub fn read(&self, at: u64, buf: &mut [u8], file: FileAt) -> usize {
+        let mut inner = self.inner.lock();
+        let found = inner.held.find(at, buf.len());
+        let n: usize = found.iter().map(|(_, _, inside)| inside.len()).sum();
+        inner.stats.hit_bytes += n as u64;
+        if n > 0 {
+            inner.walks.note(at, at + n as u64, file);
+        }
+        let whole = n == buf.len();
+        inner.walks.served(whole);
+        match whole {
+            true => inner.stats.hits += 1,
+            false => inner.stats.misses += 1,
+        }
+        drop(inner);
+        for (to, bytes, inside) in found {
+            buf[to..to + inside.len()].copy_from_slice(&bytes[inside]);
+        }
+        n
+    }
+
+    /// What to read instead of bytes `[at, at + len)` of D; at most `limit` bytes. None when just these are to be read.
+    pub fn plan(&self, at: u64, len: u64, file: FileAt, limit: u64) -> Option<Fetch> {
+        let mut inner = self.inner.lock();
+        let end = at.saturating_add(len).min(self.area.1);
+        let files = inner.walks.note(at, end, file);
+        let (from, to) = inner.walks.window(at, end, files);
+        let (from, to) = (from.max(self.area.0).min(at), to.min(self.area.1));
+        // What is there already need not be read again, at the window's ends.
+        let from = inner.held.covered_to(from).min(at);
+        let to = inner.held.covered_from(to).max(end);
+        if to - from <= len || to - from > limit {
+            return None;
+        }
+        let id = inner.next;
+        inner.next += 1;
+        inner.under_way.push(UnderWay { id, from, to, spoiled: SmallVec::new() });
+        inner.stats.reads_ahead += 1;
+        inner.stats.bytes_ahead += to - from - len;
+        Some(Fetch { id, from, to })
+    }
+
+    /// Takes what a planned read has brought, `used` bytes of which were asked for, and keeps at most
+    /// `limit` bytes in all. None: the read has failed.
+    pub fn fill(&self, fetch: Fetch, bytes: Option<Vec<u8>>, used: u64, limit: u64) {
+        let mut inner = self.inner.lock();
+        let Some(at) = inner.under_way.iter().position(|u| u.id == fetch.id) else { return };
+        let done = inner.under_way.swap_remove(at);
+        let Some(bytes) = bytes else { return };
+        while inner.held.bytes() + bytes.len() as u64 > limit {
+            let Some(gone) = inner.held.evict() else { return };
+            inner.walks.learn(gone.used, gone.len);
+            inner.gone(gone);
+        }
+        for gone in inner.held.cut(done.from, done.to) {
+            inner.gone(gone);
+        }
+        inner.held.insert(done.from, bytes, &done.spoiled, used);
+    }
+
+    /// Bytes `[from, to)` of D have been written, or belong to nobody any more.
+    pub fn forget(&self, from: u64, to: u64) {
+        let mut inner = self.inner.lock();
+        for read in &mut inner.under_way {
+            if from < read.to && to > read.from {
+                read.spoiled.push((from.max(read.from), to.min(read.to)));
+            }
+        }
+        for gone in inner.held.cut(from, to) {
+            inner.stats.forgotten_bytes += gone.len;
+        }
+    }
+
+    /// Keeps at most `limit` bytes.
+    pub fn shrink(&self, limit: u64) {
+        let mut inner = self.inner.lock();
+        while inner.held.bytes() > limit {
+            let Some(gone) = inner.held.evict() else { return };
+            inner.gone(gone);
+        }
+    }
+
+    /// What it has done.
+    pub fn stats(&self) -> CrossFileStats {
+        let inner = self.inner.lock();
+        CrossFileStats { held_bytes: inner.held.bytes(), ..inner.stats }
+    }
+}

@@ -1,0 +1,149 @@
+//! Reading contents: from memory, from D, or from what was read of D ahead.
+
+use smallvec::SmallVec;
+use tandem_format::{Extent, Geometry};
+
+use super::io::check_regular;
+use crate::cache::FileAt;
+use crate::error::{Error, Result};
+use crate::types::Ino;
+use crate::volume::{Core, Volume};
+
+/// Where the bytes of a read lie on D: offset in the buffer, length, offset on D.
+type Parts = SmallVec<[(usize, usize, u64); 4]>;
+
+/// What a read needs to know once the lock is released.
+#[derive(Default)]
+struct Plan {
+    len: usize,
+    parts: Parts,
+    /// The file's size in bytes.
+    size: u64,
+    /// Bytes that may be kept of D.
+    limit: u64,
+}
+
+impl Volume {
+    /// Reads from a regular file; returns how many bytes there were. Holes read as zeros.
+    ///
+    /// # Errors
+    /// EISDIR, EINVAL for what has no contents, and the device's.
+    pub fn read(&self, ino: Ino, off: u64, buf: &mut [u8]) -> Result<usize> {
+        let side = self.core.epochs.enter();
+        let done = self.core.read(ino, off, buf);
+        self.core.epochs.leave(side);
+        done
+    }
+}
+
+impl Core {
+    fn read(&self, ino: Ino, off: u64, buf: &mut [u8]) -> Result<usize> {
+        let block = u64::from(self.geo.block_size);
+        let plan = self.run(|st| {
+            let rec = &st.node(ino)?.rec;
+            check_regular(rec)?;
+            let size = rec.size;
+            let len = size.saturating_sub(off).min(buf.len() as u64) as usize;
+            st.read_accessed(ino)?;
+            if len == 0 {
+                return Ok(Plan::default());
+            }
+            let end = off + len as u64;
+            let mapped = st.located(ino, off / block, end.div_ceil(block))?;
+            let covered = match st.nodes.get(ino).and_then(|n| n.data.as_ref()) {
+                Some(data) => data.layers.lock().copy_to(off, &mut buf[..len]),
+                None => Vec::new(),
+            };
+            let mut parts = Parts::new();
+            let mut at = off;
+            for (from, to) in covered.into_iter().chain([(end, end)]) {
+                if at < from {
+                    locate(&mapped, at, from, off, &self.geo, &mut buf[..len], &mut parts);
+                }
+                at = at.max(to);
+            }
+            Ok(Plan { len, parts, size, limit: self.read_cache_limit(st.dirty_bytes) })
+        })?;
+        for &(at, n, on_d) in &plan.parts {
+            let file = FileAt { size: plan.size, off: off + at as u64 };
+            self.read_contents(&mut buf[at..at + n], on_d, file, plan.limit)?;
+        }
+        Ok(plan.len)
+    }
+
+    /// Bytes of D that may be kept in memory: their own share, and what dirty contents leave of theirs.
+    pub(crate) fn read_cache_limit(&self, dirty: u64) -> u64 {
+        self.opts.cache / 16 + (self.opts.cache / 4).saturating_sub(dirty)
+    }
+
+    /// Reads contents of a file from byte `on_d` of D: the one place that does. At most `limit` bytes
+    /// are kept of what is read ahead.
+    fn read_contents(&self, buf: &mut [u8], on_d: u64, file: FileAt, limit: u64) -> Result<()> {
+        if !self.opts.cross_file {
+            return self.read_data(buf, on_d);
+        }
+        let done = self.cross_file.read(on_d, buf, file);
+        let (buf, on_d) = (&mut buf[done..], on_d + done as u64);
+        let len = buf.len() as u64;
+        if len == 0 {
+            return Ok(());
+        }
+        let file = FileAt { off: file.off + done as u64, ..file };
+        let Some(fetch) = self.cross_file.plan(on_d, len, file, limit / 4) else {
+            return self.read_data(buf, on_d);
+        };
+        let mut bytes = vec![0; (fetch.to - fetch.from) as usize];
+        let read = self.data.read_at(&mut bytes, fetch.from).is_ok();
+        if read {
+            let at = (on_d - fetch.from) as usize;
+            buf.copy_from_slice(&bytes[at..at + buf.len()]);
+        }
+        self.cross_file.fill(fetch, read.then_some(bytes), len, limit);
+        // What lies around it may be what cannot be read.
+        if read { Ok(()) } else { self.read_data(buf, on_d) }
+    }
+
+    fn read_data(&self, buf: &mut [u8], on_d: u64) -> Result<()> {
+        self.data.read_at(buf, on_d).map_err(|source| Error::Io {
+            device: self.data.name().into(),
+            op: "read",
+            offset: on_d,
+            len: buf.len() as u64,
+            source,
+        })
+    }
+}
+
+/// Splits bytes `[from, to)` of a file into what lies on D and zeros.
+fn locate(
+    mapped: &[Extent],
+    from: u64,
+    to: u64,
+    off: u64,
+    geo: &Geometry,
+    buf: &mut [u8],
+    parts: &mut Parts,
+) {
+    let block = u64::from(geo.block_size);
+    let mut at = from;
+    let zero = |buf: &mut [u8], a: u64, b: u64| buf[(a - off) as usize..(b - off) as usize].fill(0);
+    for e in mapped.iter().filter(|e| !e.unwritten) {
+        let (a, b) =
+            ((e.logical * block).max(at), ((e.logical + u64::from(e.len)) * block).min(to));
+        if a >= b {
+            continue;
+        }
+        zero(buf, at, a);
+        let on_d = geo.block_offset(e.start) + (a - e.logical * block);
+        match parts.last_mut() {
+            Some((s, n, d)) if *s + *n == (a - off) as usize && *d + *n as u64 == on_d => {
+                *n += (b - a) as usize
+            }
+            _ => parts.push(((a - off) as usize, (b - a) as usize, on_d)),
+        }
+        at = b;
+    }
+    if at < to {
+        zero(buf, at, to);
+    }
+}

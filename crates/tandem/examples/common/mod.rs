@@ -1,0 +1,4 @@
+//! What the measuring programs share.
+
+pub mod fs;
+pub mod traffic;
