@@ -206,3 +206,26 @@ fn what_is_promised_counts_as_used_and_what_is_deleted_as_free() {
     assert_eq!(vol.statfs().blocks_free, free);
     vol.shutdown().unwrap();
 }
+
+#[test]
+fn fragmentation_is_told() {
+    let rig = Rig::new(&MkfsOptions::default());
+    let vol = rig.open();
+    let root = Cred::root();
+    let before = vol.info();
+    assert_eq!((before.free_runs, before.longest_free_run), (Some(2), Some(32_768)));
+    for i in 0..100u32 {
+        let name = format!("f{i}");
+        let file = vol.mknod(&root, ROOT, name.as_bytes(), 0o644, 0, 0).unwrap();
+        vol.write(&root, file.ino, 0, &[7; 8192], WriteFlags::default()).unwrap();
+        vol.forget(file.ino, 1);
+    }
+    vol.sync().unwrap();
+    for i in (0..100).step_by(2) {
+        vol.unlink(&root, ROOT, format!("f{i}").as_bytes()).unwrap();
+    }
+    vol.sync().unwrap();
+    let after = vol.info();
+    assert!(after.free_runs.is_some_and(|runs| (50..=53).contains(&runs)), "{after:?}");
+    vol.shutdown().unwrap();
+}

@@ -119,6 +119,18 @@ impl Space {
         self.groups.get(g as usize).map_or(0, |group| group.free)
     }
 
+    /// How many free runs a group has, and the blocks of the longest.
+    pub fn free_runs(&mut self, g: u32) -> Result<(u64, u32), SpaceError> {
+        let free = self.free_in(g);
+        if free == 0 || free == self.group_size(g) {
+            return Ok((u64::from(free > 0), free));
+        }
+        self.need(g)?;
+        let runs = self.groups[g as usize].space.as_ref().map(|space| space.runs());
+        let runs = runs.unwrap_or_default();
+        Ok((runs.len() as u64, runs.iter().map(|run| run.1).max().unwrap_or(0)))
+    }
+
     /// The group of a block.
     pub fn group_of(&self, block: u64) -> u32 {
         (block / u64::from(self.group_blocks)).min(self.groups.len() as u64 - 1) as u32

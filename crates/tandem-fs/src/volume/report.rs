@@ -7,6 +7,8 @@ use tandem_device::DeviceStats;
 use super::{Core, StallStats, Volume};
 use crate::cache::CrossFileStats;
 use crate::commit::ContinuityStats;
+use crate::commit::space_fault;
+use crate::error::Result;
 use crate::log::{PrefetchStats, RelocationStats};
 use crate::space::AffinityStats;
 
@@ -140,6 +142,10 @@ pub struct Info {
     pub blocks: u64,
     /// Free data blocks.
     pub free_blocks: u64,
+    /// Free runs, which end at the borders of groups; `None` when M could not be read.
+    pub free_runs: Option<u64>,
+    /// Blocks of the longest free run.
+    pub longest_free_run: Option<u64>,
     /// Groups.
     pub groups: u32,
     /// I-nodes in use, the root and the hidden directory included.
@@ -195,6 +201,19 @@ impl Core {
     }
 }
 
+impl Core {
+    /// How many free runs there are, and the blocks of the longest.
+    fn free_runs(&self) -> Result<(u64, u64)> {
+        let groups = self.state.lock().space.groups();
+        let mut sum = (0, 0);
+        for group in 0..groups {
+            let (count, longest) = self.run(|st| st.space.free_runs(group).map_err(space_fault))?;
+            sum = (sum.0 + count, sum.1.max(u64::from(longest)));
+        }
+        Ok(sum)
+    }
+}
+
 impl Volume {
     /// Counters since the mount.
     pub fn stats(&self) -> Stats {
@@ -243,6 +262,7 @@ impl Volume {
             (c.log.crash, c.checkpoint.clean)
         };
         let statfs = self.statfs();
+        let runs = self.core.free_runs().ok();
         let st = self.core.state.lock();
         Info {
             uuid: uuid::Uuid::from_bytes(st.sb.uuid),
@@ -254,6 +274,8 @@ impl Volume {
             block_size: st.sb.block_size,
             blocks: st.sb.blocks,
             free_blocks: st.space.free_blocks(),
+            free_runs: runs.map(|(count, _)| count),
+            longest_free_run: runs.map(|(_, longest)| longest),
             groups: st.sb.groups,
             inodes: st.inos.used,
             inodes_free: statfs.files_free,

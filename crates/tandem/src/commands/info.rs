@@ -116,6 +116,21 @@ fn cleaner_of(log: &Value) -> String {
     }
 }
 
+/// How much is free, and in how many pieces.
+fn free_space(volume: &Value, free: u64, block: u64) -> String {
+    let size = |blocks: u64| bytes(blocks.saturating_mul(block));
+    match (volume["free_runs"].as_u64(), volume["longest_free_run"].as_u64()) {
+        (Some(runs), Some(longest)) => format!(
+            "{} in {} pieces, {} on the mean, the longest {}",
+            size(free),
+            grouped(runs),
+            size(free / runs.max(1)),
+            size(longest)
+        ),
+        _ => size(free),
+    }
+}
+
 fn describe(info: &Value) -> String {
     let volume = &info["volume"];
     let log = &volume["log"];
@@ -166,6 +181,7 @@ fn describe(info: &Value) -> String {
                 grouped(count(&volume["groups"])),
             ),
         )
+        .row("data free", free_space(volume, free, block))
         .row("i-nodes", format!("{}{files}", grouped(count(&volume["inodes"]))));
     let live_of = match log["room_bytes"].as_u64() {
         Some(room) => format!("{} of {} ({})", bytes(live), bytes(room), per_cent(live, room)),
