@@ -220,13 +220,16 @@ impl Fs {
         }
     }
 
-    /// Unmounts, mounts again and empties the kernel's caches: nothing is in memory.
-    pub fn cold(&mut self) -> Res<()> {
+    /// Unmounts, mounts again and empties the kernel's caches: nothing is in memory. Returns how
+    /// long unmounting and mounting took, in seconds.
+    pub fn cold(&mut self) -> Res<f64> {
+        let start = Instant::now();
         self.umount()?;
         self.mount()?;
+        let took = start.elapsed().as_secs_f64();
         std::fs::write("/proc/sys/vm/drop_caches", "3")?;
         touch_memory();
-        Ok(())
+        Ok(took)
     }
 
     /// Unmounts and mounts again, and says how long the mounting took, in seconds.

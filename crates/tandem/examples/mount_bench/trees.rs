@@ -51,9 +51,7 @@ pub fn measure(
         add("untar, daemon's memory, MB", after.0 / 1e6);
     }
     // Everything is on the devices after an unmount.
-    let start = Instant::now();
-    fs.cold()?;
-    add("unmount and mount after it, s", start.elapsed().as_secs_f64());
+    add("unmount and mount after it, s", fs.cold()?);
     let after = fs.written()?;
     let (meta, data) = (after.meta - before.meta, after.data - before.data);
     if name == "tandem" {
