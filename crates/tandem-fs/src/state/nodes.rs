@@ -55,6 +55,8 @@ pub(crate) struct Nodes {
     map: FxHashMap<Ino, Node>,
     ring: VecDeque<Ino>,
     dirty: Vec<Ino>,
+    /// Calls of [`Nodes::shrink`] that may pass before the next look: the last found nothing.
+    rest: u32,
 }
 
 impl Nodes {
@@ -134,6 +136,11 @@ impl Nodes {
     /// Lets go of nodes that say nothing that M does not, while more than `limit` are left. Looks
     /// at a few only: it is called after every operation.
     pub fn shrink(&mut self, limit: usize) {
+        if self.map.len() <= limit || self.rest > 0 {
+            self.rest = self.rest.saturating_sub(1);
+            return;
+        }
+        let before = self.map.len();
         let mut steps = self.ring.len().min(SHRINK_STEPS);
         while self.map.len() > limit && steps > 0 {
             steps -= 1;
@@ -145,6 +152,9 @@ impl Nodes {
                 continue;
             }
             self.map.remove(&ino);
+        }
+        if self.map.len() == before {
+            self.rest = SHRINK_STEPS as u32 / 2;
         }
     }
 }
