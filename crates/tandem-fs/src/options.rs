@@ -81,7 +81,7 @@ pub struct MountOptions {
     pub affinity: u32,
     /// Continuous allocation of directories (SpadFS §IV).
     pub continuous: bool,
-    /// Read the contents of neighbouring small files together (SpadFS §V "cross-file readahead").
+    /// Read the contents of neighbouring small files together (SpadFS §IV "Cross-file readahead").
     pub cross_file: bool,
     /// Give freed space back to the data device.
     pub discard: bool,
