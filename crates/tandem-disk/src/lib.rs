@@ -3,3 +3,5 @@
 //! This layer stands between a file system and the place where its bytes are kept: it makes a
 //! device lose power or fail, writes down what was asked of it, and tells how long a real drive
 //! would have taken. It knows nothing of what the bytes mean.
+
+pub mod capture;
