@@ -29,10 +29,12 @@ demo: setup-demo build
 
 test: setup-test
 	$(CARGO) test --workspace
+	$(CARGO) test -p tandem-fs --features shuttle --test interleave
 
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy -p tandem-fs --features shuttle --test interleave -- -D warnings
 
 bench:
 	$(CARGO) bench --workspace

@@ -119,7 +119,7 @@ impl Core {
                 return self.commit_locked(&mut committer, Contents::All, checkpoint);
             }
             let done = self.flush_files(batch).map_err(|e| self.poisoned(e));
-            parking_lot::MutexGuard::unlock_fair(committer);
+            crate::sync::MutexGuard::unlock_fair(committer);
             done?;
         }
     }

@@ -24,6 +24,7 @@ mod ops;
 mod options;
 mod space;
 mod state;
+mod sync;
 mod types;
 mod volume;
 

@@ -7,10 +7,9 @@ mod stalls;
 mod start;
 mod superblock;
 
+use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::{Condvar, Mutex};
 use tandem_device::Device;
 use tandem_format::Geometry;
 
@@ -21,6 +20,7 @@ use crate::error::{Error, Fault, Res, Result};
 use crate::log;
 use crate::options::MountOptions;
 use crate::state::State;
+use crate::sync::{Condvar, Mutex};
 
 pub(crate) use superblock::{Found, read_superblock};
 
@@ -52,7 +52,7 @@ impl Epochs {
         for _ in 0..2 {
             let side = self.now.fetch_add(1, Ordering::SeqCst) & 1;
             while self.inside[side].load(Ordering::SeqCst) != 0 {
-                std::thread::yield_now();
+                crate::sync::thread::yield_now();
             }
         }
     }
@@ -108,7 +108,7 @@ pub(crate) struct Core {
 /// A mounted volume. All methods take `&self` and may be called from any thread.
 pub struct Volume {
     pub(crate) core: Arc<Core>,
-    background: Mutex<Option<std::thread::JoinHandle<()>>>,
+    background: Mutex<Option<crate::sync::thread::JoinHandle<()>>>,
 }
 
 impl Core {

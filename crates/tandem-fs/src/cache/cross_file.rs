@@ -11,9 +11,9 @@ mod held;
 mod tests;
 mod walk;
 
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use crate::sync::Mutex;
 use held::{Gone, Held};
 pub(crate) use walk::FileAt;
 use walk::Walks;

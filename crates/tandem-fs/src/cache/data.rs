@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use tandem_format::Extent;
+
+use crate::sync::Mutex;
 
 /// A piece grows to at most this many bytes, so that one write never copies much.
 const PIECE_MAX: usize = 1 << 20;

@@ -1,6 +1,6 @@
 //! How continuously contents are laid down: what flushes have placed, in how many runs.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 use crate::space::Run;
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::Contents;
 use crate::error::{Fault, Result};
 use crate::log::Need;
+use crate::sync::{MutexGuard, thread};
 use crate::volume::Core;
 
 /// How often everything is tried before a caller is told that there is no space.
@@ -79,7 +80,7 @@ impl Core {
                 return Ok(());
             }
             let done = self.flush_files(batch).map_err(|e| self.poisoned(e));
-            parking_lot::MutexGuard::unlock_fair(committer);
+            MutexGuard::unlock_fair(committer);
             done?;
         }
     }
@@ -145,7 +146,7 @@ impl Core {
             if !held {
                 return;
             }
-            std::thread::sleep(Duration::from_millis(5));
+            thread::sleep(Duration::from_millis(5));
         }
     }
 

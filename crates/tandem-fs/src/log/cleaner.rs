@@ -2,7 +2,7 @@
 //! victims in whole segments and marks what is live in them dirty; the next commit writes it
 //! elsewhere, apart from what is fresh, and after the checkpoint behind it the victims are clean.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 use tandem_format::{GRAIN, Kind, Loc, SegEntry, Summary};
 

@@ -2,7 +2,6 @@
 
 use std::io::IoSlice;
 
-use parking_lot::Mutex;
 use tandem_device::Device;
 use tandem_format::{
     BLOCK, BlockMeta, GRAIN, Kind, Loc, Summary, SummaryEntry, SummaryFlags, Time, seal,
@@ -11,6 +10,7 @@ use tandem_format::{
 use crate::cache::{Block, Body, Key};
 use crate::error::{Error, Result};
 use crate::state::State;
+use crate::sync::Mutex;
 
 /// A block on its way to the log.
 pub(crate) struct Item {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
 use tandem_device::Device;
 use tandem_format::{Checkpoint, Geometry, GroupEntry, SegEntry, Superblock};
 
@@ -19,6 +18,7 @@ use crate::log::{LogWriter, Prefetch, Relocate, Segments};
 use crate::options::MountOptions;
 use crate::space::Space;
 use crate::state::{Ids, Inos, State};
+use crate::sync::{Condvar, Mutex, thread};
 use crate::types::LIMBO;
 
 impl Volume {
@@ -66,9 +66,7 @@ impl Volume {
         let core = Arc::new(core);
         let handle = (core.opts.background && !core.opts.read_only).then(|| {
             let core = Arc::clone(&core);
-            std::thread::Builder::new()
-                .name("tandem-commit".into())
-                .spawn(move || core.background())
+            thread::Builder::new().name("tandem-commit".into()).spawn(move || core.background())
         });
         Arc::new(Volume { core, background: Mutex::new(handle.and_then(std::result::Result::ok)) })
     }

@@ -1,6 +1,6 @@
 //! What a volume tells of itself.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 use tandem_device::DeviceStats;
 

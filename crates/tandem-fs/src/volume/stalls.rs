@@ -1,6 +1,6 @@
 //! How long callers had to wait for room, for memory, or for a commit.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// What a caller waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
