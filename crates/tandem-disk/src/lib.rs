@@ -4,4 +4,9 @@
 //! device lose power or fail, writes down what was asked of it, and tells how long a real drive
 //! would have taken. It knows nothing of what the bytes mean.
 
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
 pub mod capture;
+pub mod crash;
+pub mod fault;
