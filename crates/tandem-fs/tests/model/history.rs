@@ -14,7 +14,7 @@ use super::world::{Outcome, wrong};
 /// An i-node for as long as it lives.
 type Life = (Ino, u32);
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct History {
     /// The model after each operation since the last durable one, that one included.
     states: Vec<(usize, Tree)>,

@@ -147,8 +147,8 @@ pub fn told<T>(what: &str, got: tandem_fs::Result<T>) -> Outcome<T> {
 impl World {
     pub fn new(cfg: &Config) -> Outcome<World> {
         let pair = match cfg.one_device {
-            true => Pair::new(cfg.meta + cfg.data, 0, cfg.seed),
-            false => Pair::new(cfg.meta, cfg.data, cfg.seed),
+            true => Pair::new(cfg.meta + cfg.data, 0),
+            false => Pair::new(cfg.meta, cfg.data),
         };
         let env = Arc::new(TestEnv::new(cfg.seed));
         let options = MkfsOptions {
@@ -242,6 +242,7 @@ impl World {
     pub fn step(&mut self, op: &Op) -> Outcome {
         self.op += 1;
         self.env.set(self.op);
+        self.pair.trim();
         self.did = format!("{op:?}");
         (self.synced, self.over) = (None, None);
         match *op {

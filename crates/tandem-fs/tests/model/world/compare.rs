@@ -114,7 +114,7 @@ impl World {
 
 /// Has the devices of a volume that is not mounted verified.
 pub fn verify(pair: &Pair, env: &Arc<TestEnv>) -> Outcome {
-    let options = CheckOptions { threads: 1, ..CheckOptions::default() };
+    let options = CheckOptions { threads: 1, memory: 64 << 20 };
     let env: Arc<dyn tandem_fs::Env> = Arc::clone(env) as _;
     let report = check(pair.meta(), pair.data(), &options, env, &|_| {});
     let report = told("check", report)?;
