@@ -21,6 +21,7 @@ use tandem_format::Checkpoint;
 use crate::cache::{Block, Key};
 use crate::error::{Error, Fault, Res, Result};
 use crate::log::{LogWriter, Ranks};
+use crate::planted::{Planted, planted};
 use crate::space::Run;
 use crate::state::{Running, State};
 use crate::types::Ino;
@@ -168,6 +169,10 @@ impl Core {
         if what == Contents::All {
             files = std::mem::take(&mut self.state.lock().dirty_files);
         }
+        if planted(Planted::EarlyReuse) {
+            let freed: Vec<Run> = self.state.lock().running.frees().collect();
+            freed.into_iter().try_for_each(|run| self.run(|st| st.release_run(run)))?;
+        }
         let due = self.opts.checkpoint.as_nanos() as u64;
         let checkpoint = checkpoint
             || c.closing
@@ -211,7 +216,7 @@ impl Core {
             }
             std::mem::take(&mut st.dropped)
         };
-        if self.data_written.swap(false, Ordering::SeqCst) {
+        if self.data_written.swap(false, Ordering::SeqCst) && !planted(Planted::NoDataFlush) {
             self.data.flush().map_err(|source| Error::Io {
                 device: self.data.name().into(),
                 op: "flush",
@@ -274,7 +279,9 @@ impl Core {
             return Ok(None);
         }
         st.must_flush.clear();
-        st.shelter_orphans()?;
+        if !planted(Planted::OrphansUnsheltered) {
+            st.shelter_orphans()?;
+        }
         while let Some(ino) = st.nodes.next_dirty() {
             st.flush_node(ino)?;
         }
@@ -327,7 +334,9 @@ impl Core {
                 }
             }
             self.run(|st| {
-                st.release_run(run)?;
+                if !planted(Planted::EarlyReuse) {
+                    st.release_run(run)?;
+                }
                 st.committing_freed = st.committing_freed.saturating_sub(run.len);
                 Ok(())
             })?;

@@ -22,6 +22,10 @@ mod log;
 mod mkfs;
 mod ops;
 mod options;
+#[cfg(feature = "planted")]
+pub mod planted;
+#[cfg(not(feature = "planted"))]
+mod planted;
 mod space;
 mod state;
 mod sync;

@@ -14,6 +14,7 @@ use crate::error::{Error, Fault, Res, Result};
 use crate::ifile::ImapChange;
 use crate::log::Item;
 use crate::log::{Payload, Ranks};
+use crate::planted::{Planted, planted};
 use crate::space::{EncodedGroup, Run};
 use crate::state::{Running, SpaceChange, State};
 use crate::volume::Core;
@@ -30,14 +31,13 @@ type Warmth = (Key, Arc<Block>, Option<u64>);
 impl Core {
     /// Writes a frozen picture to the log. Returns the data blocks that it has freed.
     pub(super) fn write_commit(&self, c: &mut Committer, mut frozen: Frozen) -> Result<Vec<Run>> {
-        let freed: Vec<Run> = frozen
-            .running
-            .space
-            .iter()
-            .filter_map(
-                |change| if let SpaceChange::Free(run) = change { Some(*run) } else { None },
-            )
-            .collect();
+        let freed: Vec<Run> = frozen.running.frees().collect();
+        if planted(Planted::EarlyDiscard) {
+            for run in &freed {
+                let len = run.len * u64::from(self.geo.block_size);
+                let _ = self.data.discard(self.geo.block_offset(run.start), len);
+            }
+        }
         let gone = self.known_ids(std::mem::take(&mut frozen.running.freed_ids))?;
         let tables = frozen.tables.take();
         if !(frozen.blocks.is_empty() && frozen.running.is_empty() && gone.is_empty()) {
@@ -80,7 +80,9 @@ impl Core {
         let flags = SummaryFlags::empty();
         let placed =
             c.log.append(&*self.meta, &self.state, commit, now, flags, items.into_iter())?;
-        self.flush_meta()?;
+        if !planted(Planted::NoCommitFlush) {
+            self.flush_meta()?;
+        }
         self.settle_blocks(&placed)?;
         for few in gone.chunks(FEW) {
             self.run(|st| {

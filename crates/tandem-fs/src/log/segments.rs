@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::planted::{Planted, planted};
 use tandem_format::{Geometry, Loc, SEG_PER_BLOCK, SegEntry};
 
 /// A log of fewer segments keeps more of its room free.
@@ -177,7 +178,8 @@ impl Segments {
         let count = self.count();
         for step in 0..count {
             let n = (self.cursor + step) % count;
-            if n != self.active && n != self.next && !self.entries[n as usize].used {
+            let free = !self.entries[n as usize].used || planted(Planted::LiveSegment);
+            if n != self.active && n != self.next && free {
                 self.cursor = (n + 1) % count;
                 return Some(n);
             }

@@ -9,6 +9,7 @@ use tandem_format::{
 
 use crate::cache::{Block, Body, Key};
 use crate::error::{Error, Result};
+use crate::planted::{Planted, planted};
 use crate::state::State;
 use crate::sync::Mutex;
 
@@ -146,7 +147,8 @@ impl LogWriter {
             if partial.len_with(1, block.len()) > self.room() {
                 let full = std::mem::replace(&mut partial, Partial::new());
                 if !full.entries.is_empty() {
-                    let flags = flags | SummaryFlags::CONTINUES;
+                    let more = !planted(Planted::NoContinues);
+                    let flags = if more { flags | SummaryFlags::CONTINUES } else { flags };
                     self.write(meta, state, commit, now, flags, full, &mut placed)?;
                 }
                 if partial.len_with(1, block.len()) > self.room() {
@@ -269,15 +271,16 @@ impl LogWriter {
             }
             at += u64::from(entry.grains);
         }
-        meta.write_vectored_at(&[IoSlice::new(&bytes), IoSlice::new(&payload)], start).map_err(
-            |source| Error::Io {
+        let done = meta.write_vectored_at(&[IoSlice::new(&bytes), IoSlice::new(&payload)], start);
+        if !planted(Planted::LogErrorIgnored) {
+            done.map_err(|source| Error::Io {
                 device: meta.name().into(),
                 op: "write",
                 offset: start,
                 len: total as u64,
                 source,
-            },
-        )?;
+            })?;
+        }
         self.offset += total as u32;
         self.serial += 1;
         self.partials += 1;

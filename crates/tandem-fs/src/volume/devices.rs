@@ -8,6 +8,7 @@ use tandem_format::{Checkpoint, DATA_AREA, DataLabel, Superblock};
 use super::{read_page, volume_error};
 use crate::error::Result;
 use crate::log::read_checkpoint;
+use crate::planted::{Planted, planted};
 
 /// The data device, when it belongs to the volume.
 pub(super) fn data_device(
@@ -67,12 +68,14 @@ pub(super) fn data_device(
 
 /// The newer valid checkpoint and its area.
 pub(super) fn newest_checkpoint(meta: &dyn Device, sb: &Superblock) -> Result<(usize, Checkpoint)> {
+    let newer =
+        |a: &Checkpoint, b: &Checkpoint| (a.order() > b.order()) != planted(Planted::OldCheckpoint);
     let mut best: Option<(usize, Checkpoint)> = None;
     let mut last = None;
     for area in 0..2 {
         match read_checkpoint(meta, area) {
             Ok(cp) if cp.volume != sb.volume => {}
-            Ok(cp) if best.is_none_or(|(_, b)| cp.order() > b.order()) => best = Some((area, cp)),
+            Ok(cp) if best.is_none_or(|(_, b)| newer(&cp, &b)) => best = Some((area, cp)),
             Ok(_) => {}
             Err(e) => last = Some(e),
         }
