@@ -30,6 +30,7 @@ demo: setup-demo build
 test: setup-test
 	$(CARGO) test --workspace
 	$(CARGO) test -p tandem-fs --features shuttle --test interleave
+	$(CARGO) test -p tandem-fs --features planted --test crash planted
 
 lint:
 	$(CARGO) fmt --all --check
