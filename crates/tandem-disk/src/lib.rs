@@ -10,3 +10,10 @@
 pub mod capture;
 pub mod crash;
 pub mod fault;
+pub mod drive;
+pub mod model;
+pub mod profile;
+pub mod replay;
+pub mod request;
+pub mod trace;
+pub mod validate;

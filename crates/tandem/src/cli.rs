@@ -1,5 +1,6 @@
 //! What can be written on the command line. Help, man pages and completions come from here.
 
+pub mod disk;
 pub mod exit;
 pub mod helpers;
 pub mod options;
@@ -47,6 +48,8 @@ pub enum Command {
     Dump(DumpArgs),
     /// Show the counters of a mounted volume.
     Stats(StatsArgs),
+    /// Look into disks: drives' profiles, traces, disk time.
+    Disk(disk::DiskArgs),
     /// Make, mount, fill, compare, unmount and check a volume, and show what it did.
     Demo(DemoArgs),
     /// Write man pages into a directory.

@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod disk;
 mod dump;
 mod generate;
 mod info;
@@ -25,6 +26,7 @@ pub fn run(command: Command) -> Result<u8> {
         Command::Info(args) => info::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Stats(args) => stats::run(&args),
+        Command::Disk(args) => disk::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Man(args) => generate::man(&args.dir),
         Command::Completions(args) => generate::completions(&args.dir),

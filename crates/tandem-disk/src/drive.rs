@@ -1,0 +1,271 @@
+//! A drive: a queue in front of a model.
+//!
+//! Requests are *submitted* at a time, which never falls; the drive says when the next one will be
+//! done. An emulator sleeps until then, a replay goes there at once. What is submitted later may
+//! be served earlier, so nothing is decided before its time has come.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::ModelError;
+use crate::model::disk::{DiskParameters, HardDisk};
+use crate::model::ssd::{Ram, RamParameters, Ssd, SsdParameters};
+use crate::request::{Nanos, Request, SECTOR, Service};
+
+/// In which order waiting requests are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Policy {
+    /// As they came.
+    #[default]
+    Fcfs,
+    /// By address upwards, and again from the lowest.
+    Elevator,
+    /// The shortest seek first.
+    Sstf,
+    /// The shortest access (seek and rotation) first.
+    Satf,
+}
+
+/// The queue of a drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Queue {
+    /// Requests that the drive knows at once; others wait before it, in order.
+    pub depth: u32,
+    /// The order.
+    #[serde(default)]
+    pub policy: Policy,
+}
+
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue { depth: 1, policy: Policy::Fcfs }
+    }
+}
+
+/// The model of a drive's inside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Medium {
+    /// A hard disk.
+    Disk(Box<DiskParameters>),
+    /// An SSD.
+    Ssd(SsdParameters),
+    /// Memory.
+    Ram(RamParameters),
+}
+
+#[derive(Debug, Clone)]
+enum Unit {
+    Disk(Box<HardDisk>),
+    Ssd(Box<Ssd>),
+    Ram(Ram),
+}
+
+/// A request that is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// What it was submitted under.
+    pub tag: u64,
+    /// What it was.
+    pub request: Request,
+    /// When it was submitted.
+    pub submitted: Nanos,
+    /// When the drive began with it.
+    pub started: Nanos,
+    /// What it cost.
+    pub service: Service,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    tag: u64,
+    request: Request,
+    submitted: Nanos,
+}
+
+/// A request being served; they are in order of when they will be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Active {
+    completion: Completion,
+    serial: u64,
+}
+
+impl Active {
+    fn order(&self) -> (Nanos, u64) {
+        (self.completion.service.finish, self.serial)
+    }
+}
+
+impl Ord for Active {
+    fn cmp(&self, other: &Active) -> std::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+impl PartialOrd for Active {
+    fn partial_cmp(&self, other: &Active) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A drive.
+#[derive(Debug, Clone)]
+pub struct Drive {
+    unit: Unit,
+    queue: Queue,
+    sectors: u64,
+    waiting: VecDeque<Waiting>,
+    active: BinaryHeap<Reverse<Active>>,
+    serial: u64,
+    /// When the unit can begin with another request, for units that serve one at a time.
+    free: Nanos,
+    sweep: u64,
+}
+
+impl Drive {
+    /// A drive at rest.
+    ///
+    /// # Errors
+    /// Parameters that no drive can have.
+    pub fn new(medium: &Medium, queue: Queue) -> Result<Drive, ModelError> {
+        if queue.depth == 0 {
+            return Err(ModelError::new("queue depth", "is 0"));
+        }
+        let (unit, sectors) = match medium {
+            Medium::Disk(from) => {
+                let disk = HardDisk::new(from)?;
+                let sectors = disk.geometry().sectors();
+                (Unit::Disk(Box::new(disk)), sectors)
+            }
+            Medium::Ssd(from) => (Unit::Ssd(Box::new(Ssd::new(from)?)), from.capacity / SECTOR),
+            Medium::Ram(from) => (Unit::Ram(Ram::new(from)?), from.capacity / SECTOR),
+        };
+        Ok(Drive {
+            unit,
+            queue,
+            sectors,
+            waiting: VecDeque::new(),
+            active: BinaryHeap::new(),
+            serial: 0,
+            free: 0,
+            sweep: 0,
+        })
+    }
+
+    /// Sectors that have an address.
+    pub fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// Requests submitted and not yet given back.
+    pub fn outstanding(&self) -> usize {
+        self.waiting.len() + self.active.len()
+    }
+
+    /// Submits a request at `at`, not before the last one. It must end on the drive.
+    pub fn submit(&mut self, at: Nanos, tag: u64, request: Request) {
+        self.dispatch(at, false);
+        self.waiting.push_back(Waiting { tag, request, submitted: at });
+    }
+
+    /// When the next request will be done, if nothing else is submitted before; `None` when none
+    /// is under way.
+    pub fn next_completion(&mut self) -> Option<Nanos> {
+        if self.active.is_empty() {
+            self.dispatch_one();
+        }
+        // More can begin beside it, and be done before.
+        while let Some(Reverse(first)) = self.active.peek() {
+            let finish = first.completion.service.finish;
+            let before = self.active.len();
+            self.dispatch(finish, true);
+            if self.active.len() == before {
+                return Some(finish);
+            }
+        }
+        None
+    }
+
+    /// The next request that is done by `until`.
+    pub fn complete(&mut self, until: Nanos) -> Option<Completion> {
+        let finish = self.next_completion()?;
+        if finish > until {
+            return None;
+        }
+        if self.active.len() == self.slots() {
+            // Who waits for a place gets it now.
+            self.free = self.free.max(finish);
+        }
+        self.active.pop().map(|Reverse(active)| active.completion)
+    }
+
+    fn slots(&self) -> usize {
+        match self.unit {
+            Unit::Disk(_) => 1,
+            Unit::Ssd(_) | Unit::Ram(_) => self.queue.depth as usize,
+        }
+    }
+
+    /// Begins with what can begin before `until`, or by then.
+    fn dispatch(&mut self, until: Nanos, inclusive: bool) {
+        while let Some(begin) = self.next_begin() {
+            if begin > until || (begin == until && !inclusive) {
+                return;
+            }
+            self.dispatch_one();
+        }
+    }
+
+    /// When the next waiting request can begin, as far as that is known.
+    fn next_begin(&self) -> Option<Nanos> {
+        let first = self.waiting.front()?.submitted;
+        if self.active.len() < self.slots() {
+            return Some(first.max(self.free));
+        }
+        // The places are taken until their requests have been given back.
+        None
+    }
+
+    fn dispatch_one(&mut self) {
+        let Some(begin) = self.next_begin() else { return };
+        let at = self.choose(begin);
+        let Some(Waiting { tag, request, submitted }) = self.waiting.remove(at) else { return };
+        let started = begin.max(submitted);
+        let service = match &mut self.unit {
+            Unit::Disk(disk) => disk.serve(started, &request),
+            Unit::Ssd(ssd) => ssd.serve(started, &request),
+            Unit::Ram(ram) => ram.serve(started, &request),
+        };
+        if matches!(self.unit, Unit::Disk(_)) {
+            self.free = service.finish;
+        }
+        self.sweep = request.end();
+        self.serial += 1;
+        let completion = Completion { tag, request, submitted, started, service };
+        self.active.push(Reverse(Active { completion, serial: self.serial }));
+    }
+
+    /// Which of the waiting requests that the drive knows at `now` is served next.
+    fn choose(&self, now: Nanos) -> usize {
+        let known = self.waiting.iter().take(self.queue.depth as usize);
+        let known = known.enumerate().take_while(|(at, w)| *at == 0 || w.submitted <= now);
+        let best = match (self.queue.policy, &self.unit) {
+            (Policy::Fcfs, _) => None,
+            (Policy::Elevator, _) => {
+                known.min_by_key(|(at, w)| (w.request.sector < self.sweep, w.request.sector, *at))
+            }
+            (Policy::Sstf, Unit::Disk(disk)) => {
+                known.min_by_key(|(at, w)| (disk.distance(&w.request), *at))
+            }
+            (Policy::Satf, Unit::Disk(disk)) => {
+                known.min_by_key(|(at, w)| (disk.positioning(now, &w.request), *at))
+            }
+            (Policy::Sstf | Policy::Satf, _) => None,
+        };
+        best.map_or(0, |(at, _)| at)
+    }
+}

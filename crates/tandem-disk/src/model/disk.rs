@@ -1,0 +1,276 @@
+//! A hard disk: the controller that has the mechanics, the memory and the bus work together.
+//!
+//! A request is served as DiskSim's disk module has it (reference manual 4.0, §3.4.5): a command
+//! overhead that depends on what it is and on what came before, the medium from the end of that
+//! overhead on, the bus beside the medium as sectors arrive. Between requests the drive reads
+//! ahead, or writes what it has reported; both go on lazily, up to the next request's arrival.
+
+mod background;
+mod serve;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::ModelError;
+use super::cache::{CacheParameters, Segments, WriteReporting};
+use super::geometry::{Geometry, Layout};
+use super::mechanics::{Mechanics, MechanicsParameters, Rotation};
+use super::seek::time;
+use crate::request::{Nanos, Operation, Request, Service};
+
+/// A time after a read and after a write, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Overhead {
+    /// When the request before was a read.
+    pub after_read: f64,
+    /// When it was a write.
+    pub after_write: f64,
+}
+
+/// What the controller takes for itself; all in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Overheads {
+    /// Every request.
+    pub request: f64,
+    /// A read that memory serves.
+    pub read_hit: Overhead,
+    /// A read that the medium serves.
+    pub read_miss: Overhead,
+    /// A write that is reported at once.
+    pub write_hit: Overhead,
+    /// A write that is reported when it is on the medium.
+    pub write_miss: Overhead,
+    /// Reporting a read.
+    pub read_completion: f64,
+    /// Reporting a write.
+    pub write_completion: f64,
+    /// Preparing data when the bus was kept.
+    pub preparation: f64,
+    /// Taking the bus again.
+    pub reselection: f64,
+    /// Giving the bus back before a read.
+    pub read_disconnect: Overhead,
+    /// Giving the bus back before a write.
+    pub write_disconnect: f64,
+}
+
+/// All of a hard disk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiskParameters {
+    /// Where sectors lie.
+    pub layout: Layout,
+    /// The arm and the platters.
+    pub mechanics: MechanicsParameters,
+    /// The memory.
+    #[serde(default)]
+    pub cache: CacheParameters,
+    /// The controller.
+    #[serde(default)]
+    pub overheads: Overheads,
+    /// Time that a sector takes on the bus, in milliseconds.
+    #[serde(default)]
+    pub bus_sector_ms: f64,
+}
+
+/// Parts of the model that can be left out, to see what each is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// The seek curve; else every seek takes the mean.
+    pub seek_curve: bool,
+    /// Where the sectors are on their tracks; else every access waits half a turn.
+    pub rotation: bool,
+    /// Command overheads and the bus.
+    pub controller: bool,
+    /// Read hits and reading ahead.
+    pub read_cache: bool,
+    /// Writes reported before they are on the medium.
+    pub write_reporting: bool,
+}
+
+impl Parts {
+    /// All of them.
+    pub const ALL: Parts = Parts {
+        seek_curve: true,
+        rotation: true,
+        controller: true,
+        read_cache: true,
+        write_reporting: true,
+    };
+}
+
+/// Overheads in nanoseconds, [after a read, after a write].
+#[derive(Debug, Clone, Copy, Default)]
+struct Costs {
+    request: Nanos,
+    read_hit: [Nanos; 2],
+    read_miss: [Nanos; 2],
+    write_hit: [Nanos; 2],
+    write_miss: [Nanos; 2],
+    read_completion: Nanos,
+    write_completion: Nanos,
+    preparation: Nanos,
+    reselection: Nanos,
+    read_disconnect: [Nanos; 2],
+    write_disconnect: Nanos,
+    sector: Nanos,
+}
+
+/// Reading ahead, under way or to be taken up again.
+#[derive(Debug, Clone, Copy)]
+struct Ahead {
+    segment: usize,
+    next: u64,
+    limit: u64,
+    /// Not stopped before this is read.
+    least: u64,
+    /// Sectors in memory already, which the head does not read again.
+    passed: (u64, u64),
+}
+
+/// Written data that the medium does not have yet, by its first sector.
+#[derive(Debug, Clone, Copy)]
+struct Dirty {
+    end: u64,
+    /// When the arm may begin to move for it.
+    begin: Nanos,
+    /// When enough of it is in memory.
+    ready: Nanos,
+}
+
+/// A hard disk.
+#[derive(Debug, Clone)]
+pub struct HardDisk {
+    geometry: Geometry,
+    mechanics: Mechanics,
+    cache: CacheParameters,
+    segments: Segments,
+    costs: Costs,
+    ahead: Option<Ahead>,
+    dirty: BTreeMap<u64, Dirty>,
+    dirty_sectors: u64,
+    /// Where the writing of dirty data has come to.
+    sweep: u64,
+    /// Segment of the data written last, and where they end.
+    stream: Option<(usize, u64)>,
+    /// Up to when the head's work is accounted for.
+    head_time: Nanos,
+    after_write: bool,
+}
+
+impl HardDisk {
+    /// A drive at rest: the arm on cylinder 0, its memory empty.
+    ///
+    /// # Errors
+    /// Parameters that no drive can have.
+    pub fn new(from: &DiskParameters) -> Result<HardDisk, ModelError> {
+        HardDisk::with_parts(from, Parts::ALL)
+    }
+
+    /// The same without some of its parts.
+    ///
+    /// # Errors
+    /// Parameters that no drive can have.
+    pub fn with_parts(from: &DiskParameters, parts: Parts) -> Result<HardDisk, ModelError> {
+        let geometry = Geometry::new(&from.layout)?;
+        let cylinders = geometry.cylinders();
+        let mut mechanics = Mechanics::new(&from.mechanics, cylinders)?;
+        let mut cache = from.cache.clone();
+        if !(0.0..=1.0).contains(&cache.read_watermark) {
+            return Err(ModelError::new("read watermark", "not from 0 to 1"));
+        }
+        if !parts.seek_curve {
+            mechanics.set_average_seek(cylinders)?;
+        }
+        if !parts.rotation {
+            mechanics.set_rotation(Rotation::Half);
+        }
+        if !parts.read_cache {
+            cache.segments = 0;
+        }
+        if !parts.write_reporting {
+            cache.writes = WriteReporting::Medium;
+        }
+        let costs = if parts.controller { costs(from)? } else { Costs::default() };
+        Ok(HardDisk {
+            segments: Segments::new(cache.segments, cache.segment_sectors),
+            geometry,
+            mechanics,
+            cache,
+            costs,
+            ahead: None,
+            dirty: BTreeMap::new(),
+            dirty_sectors: 0,
+            sweep: 0,
+            stream: None,
+            head_time: 0,
+            after_write: false,
+        })
+    }
+
+    /// Where sectors lie.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Serves a request that reaches the idle controller at `at`, not before the one served last
+    /// was reported.
+    pub fn serve(&mut self, at: Nanos, request: &Request) -> Service {
+        let at = at + self.costs.request;
+        self.advance(at);
+        let service = match request.operation {
+            Operation::Read => self.read(at, request),
+            Operation::Write => self.write(at, request),
+            Operation::Flush => self.flush(at),
+            Operation::Discard => self.discard(at, request),
+        };
+        match request.operation {
+            Operation::Read => self.after_write = false,
+            Operation::Write => self.after_write = true,
+            Operation::Flush | Operation::Discard => {}
+        }
+        service
+    }
+
+    /// Time until the head could be at a request's first sector: what shortest-access-time-first
+    /// goes by.
+    pub fn positioning(&self, at: Nanos, request: &Request) -> Nanos {
+        let place = self.geometry.locate(request.sector);
+        let write = request.operation == Operation::Write;
+        let command = if write { self.costs.write_hit } else { self.costs.read_miss };
+        // The arm moves when the command has been taken in: what passes by until then is missed.
+        let begin = at + self.costs.request + command[usize::from(self.after_write)];
+        let begin = begin.max(self.head_time);
+        let landed = begin + self.mechanics.reposition(&place, write);
+        landed + self.mechanics.latency(landed, &place) - at
+    }
+
+    /// Cylinders from the arm to a request's first sector.
+    pub fn distance(&self, request: &Request) -> u32 {
+        self.mechanics.cylinder().abs_diff(self.geometry.locate(request.sector).cylinder)
+    }
+}
+
+fn costs(from: &DiskParameters) -> Result<Costs, ModelError> {
+    let o = &from.overheads;
+    let pair = |what: &str, o: Overhead| -> Result<[Nanos; 2], ModelError> {
+        Ok([time(what, o.after_read)?, time(what, o.after_write)?])
+    };
+    Ok(Costs {
+        request: time("request overhead", o.request)?,
+        read_hit: pair("read hit overhead", o.read_hit)?,
+        read_miss: pair("read miss overhead", o.read_miss)?,
+        write_hit: pair("write hit overhead", o.write_hit)?,
+        write_miss: pair("write miss overhead", o.write_miss)?,
+        read_completion: time("read completion overhead", o.read_completion)?,
+        write_completion: time("write completion overhead", o.write_completion)?,
+        preparation: time("preparation overhead", o.preparation)?,
+        reselection: time("reselection overhead", o.reselection)?,
+        read_disconnect: pair("read disconnect overhead", o.read_disconnect)?,
+        write_disconnect: time("write disconnect overhead", o.write_disconnect)?,
+        sector: time("bus time of a sector", from.bus_sector_ms)?,
+    })
+}

@@ -1,0 +1,367 @@
+//! Serving one request.
+
+use super::{Ahead, Dirty, HardDisk};
+use crate::model::cache::WriteReporting;
+use crate::model::geometry::Place;
+use crate::model::mechanics::Pass;
+use crate::request::{Cached, Nanos, Request, Service};
+
+/// The bus to the host: sectors go in order, each when it is there.
+struct Bus {
+    sector: Nanos,
+    free: Nanos,
+}
+
+impl Bus {
+    /// Takes sectors of which the first is there at `first` and the last at `last`.
+    fn take(&mut self, sectors: u64, first: Nanos, last: Nanos) {
+        let all = self.free.max(first) + sectors * self.sector;
+        self.free = all.max(last + self.sector);
+    }
+}
+
+impl HardDisk {
+    pub(super) fn read(&mut self, at: Nanos, request: &Request) -> Service {
+        let after = usize::from(self.after_write);
+        if request.sectors == 0 {
+            return Service { finish: at + self.costs.read_hit[after], ..Service::default() };
+        }
+        let busy = self.is_busy_writing(at);
+        let dirty = !self.dirty.is_empty() && self.is_dirty(request) && self.cache.hits_on_written;
+        let found = match self.segments.find(request.sector) {
+            None if self.cache.hits_on_arriving => self.arriving(request),
+            found => found,
+        };
+        let hit = dirty || found.is_some_and(|(_, end)| end >= request.end());
+        if busy && !(hit && self.hits_past_writes()) {
+            self.finish_writing(at, self.cache.writes != WriteReporting::Memory);
+        }
+        match found {
+            _ if hit => self.read_hit(at, request, busy, found.map(|(segment, _)| segment)),
+            Some((segment, end)) => self.read_partly(at, request, busy, segment, end),
+            None => self.read_miss(at, request),
+        }
+    }
+
+    fn read_hit(
+        &mut self,
+        at: Nanos,
+        request: &Request,
+        busy: bool,
+        segment: Option<usize>,
+    ) -> Service {
+        let after = usize::from(self.after_write);
+        let waited = busy && !self.hits_past_writes();
+        let ready = if waited {
+            let command = at + self.costs.read_miss[after] + self.costs.read_disconnect[after];
+            command.max(self.head_time) + self.costs.reselection
+        } else {
+            at + self.costs.read_hit[after] + self.costs.preparation
+        };
+        match (segment, self.ahead) {
+            (Some(segment), Some(ahead)) if ahead.segment == segment => {
+                let limit = ahead.limit.max(self.read_ahead_limit(segment, request));
+                self.ahead = Some(Ahead { limit, ..ahead });
+            }
+            (Some(segment), None) if self.cache.read_ahead_on_idle_hit && !busy => {
+                let next = self.segments.range(segment).1;
+                self.head_time = self.head_time.max(at + self.costs.read_hit[after]);
+                self.start_reading_ahead(segment, next, request);
+            }
+            (Some(_), Some(_)) => self.stop_reading_ahead(at),
+            _ => {}
+        }
+        if let Some(segment) = segment {
+            self.segments.touch(segment);
+        }
+        let moved = request.sectors * self.costs.sector;
+        let finish = ready + moved + self.costs.read_completion;
+        Service { finish, cached: Cached::Hit, ..Service::default() }
+    }
+
+    /// A read whose first sectors are in memory, up to `held`.
+    fn read_partly(
+        &mut self,
+        at: Nanos,
+        request: &Request,
+        busy: bool,
+        segment: usize,
+        held: u64,
+    ) -> Service {
+        let after = usize::from(self.after_write);
+        let mut bus = Bus { sector: self.costs.sector, free: at };
+        let ready = at + self.costs.read_hit[after] + self.costs.preparation;
+        let ready = if busy { ready.max(self.head_time) } else { ready };
+        bus.take(held - request.sector, ready, ready);
+        match self.ahead {
+            Some(ahead) if ahead.segment == segment && ahead.next == held => {
+                // The head is on its way there already.
+                self.ahead = None;
+            }
+            _ => {
+                self.stop_reading_ahead(at);
+                let command = at + self.costs.read_miss[after];
+                self.head_time = self.head_time.max(command);
+            }
+        }
+        self.segments.touch(segment);
+        let mut service = Service { cached: Cached::Partial, ..Service::default() };
+        self.read_medium(held, request, Some(segment), &mut bus, &mut service);
+        self.start_reading_ahead(segment, request.end(), request);
+        service.finish = bus.free + self.costs.read_completion;
+        service
+    }
+
+    fn read_miss(&mut self, at: Nanos, request: &Request) -> Service {
+        let after = usize::from(self.after_write);
+        self.stop_reading_ahead(at);
+        let command = at + self.costs.read_miss[after];
+        self.head_time = self.head_time.max(command);
+        let free = command + self.costs.read_disconnect[after];
+        let mut bus = Bus { sector: self.costs.sector, free: free + self.costs.reselection };
+        let mut service = Service::default();
+        let segment = self.segments.take();
+        if let Some(segment) = segment {
+            self.segments.fill(segment, request.sector, request.sector);
+        }
+        let passed = self.read_medium(request.sector, request, segment, &mut bus, &mut service);
+        if let Some(segment) = segment {
+            self.start_reading_ahead(segment, request.end(), request);
+            if let (Some(ahead), Some(passed)) = (&mut self.ahead, passed) {
+                ahead.passed = passed;
+            }
+        }
+        service.finish = bus.free + self.costs.read_completion;
+        service
+    }
+
+    /// Reads from `next` to the request's end, with the bus beside; gives sectors behind the
+    /// request that passed by before it.
+    fn read_medium(
+        &mut self,
+        mut next: u64,
+        request: &Request,
+        segment: Option<usize>,
+        bus: &mut Bus,
+        service: &mut Service,
+    ) -> Option<(u64, u64)> {
+        let mut passed = None;
+        let (from, mut first) = (next, None);
+        let mut last = self.head_time;
+        while next < request.end() {
+            let left = request.end() - next;
+            let (mut pass, place) =
+                self.mechanics.pass(&self.geometry, next, left, self.head_time, None);
+            self.mechanics.settle_on(&place);
+            if next == from {
+                passed = self.keep_passing(&mut pass, &place, segment, service.cached);
+            }
+            account(service, &pass);
+            let slot = self.mechanics.slots(&place, 1);
+            if self.cache.read_watermark == 0.0 {
+                bus.take(pass.sectors, pass.start + slot, pass.end);
+            }
+            first.get_or_insert(pass.start + slot);
+            last = pass.end;
+            self.head_time = pass.end;
+            next += pass.sectors;
+            if let Some(segment) = segment {
+                self.segments.extend(segment, next);
+            }
+        }
+        if self.cache.read_watermark > 0.0 {
+            let first = first.unwrap_or(last);
+            let held = first + ((last - first) as f64 * self.cache.read_watermark) as Nanos;
+            bus.take(next - from, held, last);
+        }
+        passed
+    }
+
+    /// What an access makes of sectors that pass by before its first one.
+    fn keep_passing(
+        &mut self,
+        pass: &mut Pass,
+        place: &Place,
+        segment: Option<usize>,
+        cached: Cached,
+    ) -> Option<(u64, u64)> {
+        if !self.cache.read_passing && !self.cache.zero_latency {
+            return None;
+        }
+        let under = self.mechanics.slot_under(pass.landed, place);
+        let landed_before = under < place.slot;
+        let landed = self.geometry.sector_at(place, under);
+        if self.cache.zero_latency && !landed_before && landed > pass.sector {
+            let tail = (pass.sector + pass.sectors).saturating_sub(landed);
+            // What lies behind the head comes first; only the rest is waited for.
+            pass.end -= self.mechanics.slots(place, tail);
+        }
+        let segment = segment.filter(|_| self.cache.read_passing && cached == Cached::Miss)?;
+        let end = self.geometry.track_end(pass.sector);
+        if landed_before {
+            self.segments.fill(segment, landed, pass.sector);
+            return None;
+        }
+        self.segments.fill(segment, self.geometry.track_start(pass.sector), pass.sector);
+        let from = landed.max(pass.sector + pass.sectors);
+        (from < end).then_some((from, end))
+    }
+
+    pub(super) fn write(&mut self, at: Nanos, request: &Request) -> Service {
+        if request.sectors == 0 {
+            let after = usize::from(self.after_write);
+            return Service { finish: at + self.costs.write_hit[after], ..Service::default() };
+        }
+        match self.cache.writes {
+            WriteReporting::Medium => self.write_through(at, request),
+            WriteReporting::Sequential => self.write_sequential(at, request),
+            WriteReporting::Memory => self.write_memory(at, request),
+        }
+    }
+
+    fn write_through(&mut self, at: Nanos, request: &Request) -> Service {
+        self.stop_reading_ahead(at);
+        let command = at + self.costs.write_miss[usize::from(self.after_write)];
+        self.head_time = self.head_time.max(command);
+        let data = command + self.costs.preparation + request.sectors * self.costs.sector;
+        let ready = self.write_ready(request, data);
+        let mut service = Service::default();
+        let mut next = request.sector;
+        while next < request.end() {
+            let left = request.end() - next;
+            let (mut pass, place) =
+                self.mechanics.pass(&self.geometry, next, left, self.head_time, Some(ready));
+            self.mechanics.settle_on(&place);
+            if next == request.sector && self.cache.zero_latency && pass.landed >= data {
+                let under = self.mechanics.slot_under(pass.landed, &place);
+                if under > place.slot {
+                    let landed = self.geometry.sector_at(&place, under);
+                    let tail = (pass.sector + pass.sectors).saturating_sub(landed);
+                    pass.end -= self.mechanics.slots(&place, tail);
+                }
+            }
+            account(&mut service, &pass);
+            self.head_time = pass.end;
+            next += pass.sectors;
+        }
+        self.keep_written(request, false);
+        service.finish = self.head_time.max(data) + self.costs.write_completion;
+        service
+    }
+
+    fn write_sequential(&mut self, at: Nanos, request: &Request) -> Service {
+        let after = usize::from(self.after_write);
+        let appends = self.cache.combine_writes
+            && !self.dirty.is_empty()
+            && self.stream.is_some_and(|(_, end)| end == request.sector)
+            && self.dirty_sectors + request.sectors <= self.segments.size();
+        let command = at + self.costs.write_hit[after];
+        let start = if self.is_busy_writing(at) && !appends {
+            self.finish_writing(at, true);
+            (command + self.costs.write_disconnect).max(self.head_time) + self.costs.reselection
+        } else {
+            self.stop_reading_ahead_unless(at, appends);
+            command + self.costs.preparation
+        };
+        self.report_early(request, command, start, appends)
+    }
+
+    fn write_memory(&mut self, at: Nanos, request: &Request) -> Service {
+        let command = at + self.costs.write_hit[usize::from(self.after_write)];
+        self.stop_reading_ahead_unless(at, !self.dirty.is_empty());
+        let full = self.dirty_sectors + request.sectors > self.cache.dirty_sectors;
+        let mut start = command + self.costs.preparation;
+        if full {
+            self.make_room(request.sectors);
+            start = start.max(self.head_time);
+        }
+        self.report_early(request, command, start, false)
+    }
+
+    fn report_early(
+        &mut self,
+        request: &Request,
+        begin: Nanos,
+        start: Nanos,
+        appends: bool,
+    ) -> Service {
+        let data = start + request.sectors * self.costs.sector;
+        let ready = self.write_ready(request, data);
+        self.keep_written(request, appends);
+        self.add_dirty(request.sector, Dirty { end: request.end(), begin, ready });
+        let finish = data + self.costs.write_completion;
+        Service { finish, cached: Cached::Hit, ..Service::default() }
+    }
+
+    /// When the medium may begin with a write whose last sector is in memory at `data`: not so
+    /// early that the head overtakes the bus.
+    fn write_ready(&self, request: &Request, data: Nanos) -> Nanos {
+        let place = self.geometry.locate(request.sector);
+        data.saturating_sub(self.mechanics.slots(&place, request.sectors - 1))
+    }
+
+    fn keep_written(&mut self, request: &Request, appends: bool) {
+        if let (Some((segment, _)), true) = (self.stream, appends) {
+            self.segments.extend(segment, request.end());
+            self.stream = Some((segment, request.end()));
+            return;
+        }
+        self.segments.forget(request.sector, request.end());
+        let segment = if self.cache.write_segment { None } else { self.segments.take() };
+        if let Some(segment) = segment {
+            if self.cache.hits_on_written {
+                self.segments.fill(segment, request.sector, request.end());
+            }
+        }
+        self.stream = Some((segment.unwrap_or(0), request.end()));
+    }
+
+    pub(super) fn flush(&mut self, at: Nanos) -> Service {
+        let command = at + self.costs.write_hit[usize::from(self.after_write)];
+        if !self.dirty.is_empty() {
+            self.stop_reading_ahead(at);
+            self.finish_writing(at, true);
+        }
+        Service { finish: self.done_writing(command), ..Service::default() }
+    }
+
+    fn done_writing(&self, command: Nanos) -> Nanos {
+        if self.ahead.is_some() { command } else { command.max(self.head_time) }
+    }
+
+    pub(super) fn discard(&mut self, at: Nanos, request: &Request) -> Service {
+        self.segments.forget(request.sector, request.end());
+        self.forget_dirty(request.sector, request.end());
+        let finish = at + self.costs.write_hit[usize::from(self.after_write)];
+        Service { finish, cached: Cached::Hit, ..Service::default() }
+    }
+
+    /// A read that begins where reading ahead is now.
+    fn arriving(&self, request: &Request) -> Option<(usize, u64)> {
+        let ahead = self.ahead.filter(|ahead| ahead.next == request.sector)?;
+        Some((ahead.segment, ahead.next))
+    }
+
+    fn hits_past_writes(&self) -> bool {
+        self.cache.hits_while_busy || self.cache.writes == WriteReporting::Memory
+    }
+
+    /// Whether dirty data keep the head from other work at `at`.
+    fn is_busy_writing(&self, at: Nanos) -> bool {
+        !self.dirty.is_empty()
+            && (self.head_time <= at || self.cache.writes != WriteReporting::Memory)
+    }
+
+    fn stop_reading_ahead_unless(&mut self, at: Nanos, writing: bool) {
+        if !writing {
+            self.stop_reading_ahead(at);
+        }
+    }
+}
+
+fn account(service: &mut Service, pass: &Pass) {
+    service.seek_distance += u64::from(pass.distance);
+    service.seek += pass.landed - pass.begin;
+    service.rotation += pass.start - pass.landed;
+    service.transfer += pass.end - pass.start;
+}

@@ -1,0 +1,334 @@
+//! Where the sectors of a disk lie: zones, tracks, skews, spares, slipped and remapped sectors.
+//!
+//! Addresses within a zone run through *slots*, the places on its tracks in order. Spare and
+//! slipped slots are passed over; what is left is numbered. That one rule serves all schemes of
+//! sparing that DiskSim knows (reference manual 4.0, "Layout Model"): they differ in how much
+//! of the zone is numbered by itself (a *unit*) and in whether slipping uses up a unit's spares.
+
+mod build;
+
+use super::ModelError;
+
+/// How tracks follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mapping {
+    /// Every cylinder begins with the first surface.
+    #[default]
+    Cylinder,
+    /// Every second cylinder of a zone is run through backwards, so that crossing cylinders needs
+    /// no switch of heads.
+    SerpentineZone,
+    /// The same, counted from the first cylinder of the disk.
+    SerpentineDisk,
+}
+
+/// Where spare sectors are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sparing {
+    /// There are none.
+    #[default]
+    None,
+    /// Whole tracks at the end of each zone; slips and defects are numbers of tracks.
+    Tracks,
+    /// At the end of each cylinder.
+    CylinderEnd,
+    /// At the end of each track.
+    TrackEnd,
+    /// At the end of each cylinder; slips push everything behind them on.
+    CylinderEndSlipOn,
+    /// At the front of each cylinder.
+    CylinderFront,
+    /// At the front of each cylinder; slips push everything behind them on.
+    CylinderFrontSlipOn,
+    /// At the end of the disk.
+    DiskEnd,
+    /// At the end of each range of cylinders.
+    Range,
+    /// At the end of each zone.
+    Zone,
+    /// At the end of each zone; slips push everything behind them on.
+    ZoneSlipOn,
+}
+
+/// A zone: cylinders with the same number of sectors a track.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ZoneLayout {
+    /// Its first cylinder.
+    pub first_cylinder: u32,
+    /// Its last cylinder.
+    pub last_cylinder: u32,
+    /// Slots a track, spares included.
+    pub sectors_per_track: u32,
+    /// Angle of its first slot, in slots.
+    #[serde(default)]
+    pub offset: f64,
+    /// How much later a track begins than the one before, in slots.
+    #[serde(default)]
+    pub track_skew: f64,
+    /// The same where a cylinder begins, instead of the track skew.
+    #[serde(default)]
+    pub cylinder_skew: f64,
+    /// Sectors at its front that have no address.
+    #[serde(default)]
+    pub reserved: u64,
+    /// Spares: per track, cylinder, range or zone (tracks for [`Sparing::Tracks`]).
+    #[serde(default)]
+    pub spares: u64,
+    /// Slipped slots (tracks for [`Sparing::Tracks`]), numbered from the zone's first.
+    #[serde(default)]
+    pub slips: Vec<u64>,
+    /// Pairs of a bad slot and the spare slot that stands for it.
+    #[serde(default)]
+    pub defects: Vec<(u64, u64)>,
+}
+
+/// All of the layout.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Layout {
+    /// Surfaces with data, 1 to 255.
+    pub surfaces: u32,
+    /// Cylinders.
+    pub cylinders: u32,
+    /// How tracks follow each other.
+    #[serde(default)]
+    pub mapping: Mapping,
+    /// Where spares are.
+    #[serde(default)]
+    pub sparing: Sparing,
+    /// Cylinders that share spares, for [`Sparing::Range`].
+    #[serde(default)]
+    pub range: u32,
+    /// The zones, outermost first.
+    #[serde(default)]
+    pub zones: Vec<ZoneLayout>,
+}
+
+#[derive(Debug, Clone)]
+struct Zone {
+    first_sector: u64,
+    sectors: u64,
+    first_cylinder: u32,
+    spt: u64,
+    offset: f64,
+    track_skew: f64,
+    cylinder_skew: f64,
+    reserved: u64,
+    /// Slots of a unit, and how many of them have an address.
+    unit_slots: u64,
+    unit_sectors: u64,
+    /// Slots at a unit's front that are spares.
+    unit_front: u64,
+    /// Runs of slots passed over: first slot, length, and slots passed over before.
+    skipped: Vec<(u64, u64, u64)>,
+    /// Slipped slots, for the angle: slips push what follows round where spares are per cylinder
+    /// or track.
+    turned_by: Vec<u64>,
+    turn_by_track: bool,
+    remapped: Vec<(u64, u64)>,
+}
+
+/// Where a sector lies, and what follows it there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Place {
+    /// Its cylinder.
+    pub cylinder: u32,
+    /// Its surface.
+    pub head: u32,
+    /// Its slot on the track, from 0 where the track begins.
+    pub slot: u32,
+    /// Slots of the track.
+    pub slots: u32,
+    /// Sectors from this one to the end of the track, or to the next one that lies elsewhere.
+    pub run: u64,
+    zone: u32,
+    zone_slot: u64,
+    /// Angle of its beginning, in slots of this track, 0 to `slots`.
+    pub angle: f64,
+}
+
+/// The layout, ready to be asked.
+#[derive(Debug, Clone)]
+pub struct Geometry {
+    zones: Vec<Zone>,
+    surfaces: u64,
+    mapping: Mapping,
+    cylinders: u32,
+    sectors: u64,
+}
+
+impl Geometry {
+    /// Takes a layout over.
+    ///
+    /// # Errors
+    /// What no disk can have: no zones, zones that overlap, more spares than slots.
+    pub fn new(layout: &Layout) -> Result<Geometry, ModelError> {
+        build::geometry(layout)
+    }
+
+    /// Sectors that have an address.
+    pub fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// Cylinders.
+    pub fn cylinders(&self) -> u32 {
+        self.cylinders
+    }
+
+    /// Mean number of slots a track, weighted by sectors.
+    pub fn mean_track(&self) -> f64 {
+        let sum: f64 = self.zones.iter().map(|z| z.spt as f64 * z.sectors as f64).sum();
+        sum / self.sectors.max(1) as f64
+    }
+
+    /// Where a sector lies; one beyond the end lies where the last one does.
+    pub fn locate(&self, sector: u64) -> Place {
+        let sector = sector.min(self.sectors.saturating_sub(1));
+        let number = self.zones.partition_point(|z| z.first_sector <= sector).saturating_sub(1);
+        let zone = &self.zones[number];
+        let within = sector - zone.first_sector;
+        let slot = zone.slot(within);
+        let mut run = zone.until_track_end(within, slot);
+        let mut real = slot;
+        if !zone.remapped.is_empty() {
+            let at = zone.remapped.partition_point(|&(bad, _)| bad < slot);
+            match zone.remapped.get(at) {
+                Some(&(bad, spare)) if bad == slot => (real, run) = (spare, 1),
+                Some(&(bad, _)) => run = run.min(zone.sector_of(bad).saturating_sub(within).max(1)),
+                None => {}
+            }
+        }
+        self.place(number, real, run)
+    }
+
+    /// How many slots pass by while `sectors` from `place` on are read; at most its run.
+    pub fn slots_of(&self, place: &Place, sectors: u64) -> u64 {
+        let zone = &self.zones[place.zone as usize];
+        if sectors <= 1 || zone.skipped.is_empty() {
+            return sectors;
+        }
+        let within = zone.sector_of(place.zone_slot);
+        zone.slot(within + sectors - 1) - place.zone_slot + 1
+    }
+
+    /// The first sector of the track that a sector is on.
+    pub fn track_start(&self, sector: u64) -> u64 {
+        let sector = sector.min(self.sectors.saturating_sub(1));
+        let number = self.zones.partition_point(|z| z.first_sector <= sector).saturating_sub(1);
+        let zone = &self.zones[number];
+        let track = zone.slot(sector - zone.first_sector) / zone.spt;
+        zone.first_sector + zone.sector_of(track * zone.spt)
+    }
+
+    /// The first sector behind the track that a sector is on.
+    pub fn track_end(&self, sector: u64) -> u64 {
+        let sector = sector.min(self.sectors.saturating_sub(1));
+        let number = self.zones.partition_point(|z| z.first_sector <= sector).saturating_sub(1);
+        let zone = &self.zones[number];
+        let within = sector - zone.first_sector;
+        sector + zone.until_track_end(within, zone.slot(within))
+    }
+
+    /// The first sector behind the cylinder that a sector is on.
+    pub fn cylinder_end(&self, sector: u64) -> u64 {
+        let cylinder = self.locate(sector).cylinder;
+        let mut end = self.track_end(sector);
+        while end < self.sectors && self.locate(end).cylinder == cylinder {
+            end = self.track_end(end);
+        }
+        end
+    }
+
+    /// The sector at or behind `slot` of the track that `place` is on.
+    pub fn sector_at(&self, place: &Place, slot: u32) -> u64 {
+        let zone = &self.zones[place.zone as usize];
+        let track = place.zone_slot / zone.spt * zone.spt;
+        let within = zone.sector_of(track + u64::from(slot));
+        zone.first_sector + within.min(zone.sectors.saturating_sub(1))
+    }
+
+    fn place(&self, number: usize, slot: u64, run: u64) -> Place {
+        let zone = &self.zones[number];
+        let track = slot / zone.spt;
+        let cylinder_in_zone = track / self.surfaces;
+        let cylinder = zone.first_cylinder + cylinder_in_zone as u32;
+        let order = track % self.surfaces;
+        let backwards = match self.mapping {
+            Mapping::Cylinder => false,
+            Mapping::SerpentineZone => cylinder_in_zone % 2 == 1,
+            Mapping::SerpentineDisk => cylinder % 2 == 1,
+        };
+        let head = if backwards { self.surfaces - 1 - order } else { order };
+        let in_track = slot % zone.spt;
+        let switches = order + (self.surfaces - 1) * cylinder_in_zone;
+        let turned = if zone.turned_by.is_empty() {
+            0
+        } else {
+            let tracks = if zone.turn_by_track { track } else { cylinder_in_zone * self.surfaces };
+            zone.turned_by.partition_point(|&slip| slip < tracks * zone.spt)
+        };
+        let angle = zone.offset
+            + switches as f64 * zone.track_skew
+            + cylinder_in_zone as f64 * zone.cylinder_skew
+            + (turned as u64 + in_track) as f64;
+        Place {
+            cylinder,
+            head: head as u32,
+            slot: in_track as u32,
+            slots: zone.spt as u32,
+            run,
+            zone: number as u32,
+            zone_slot: slot,
+            angle: angle.rem_euclid(zone.spt as f64),
+        }
+    }
+}
+
+impl Zone {
+    /// The slot of a sector of the zone.
+    fn slot(&self, within: u64) -> u64 {
+        let address = within + self.reserved;
+        let nth = self.start(address / self.unit_sectors) + address % self.unit_sectors;
+        let at = self.skipped.partition_point(|&(start, _, before)| start - before <= nth);
+        nth + at.checked_sub(1).map_or(0, |at| self.skipped[at].1 + self.skipped[at].2)
+    }
+
+    /// How many sectors of the zone lie before a slot.
+    fn sector_of(&self, slot: u64) -> u64 {
+        let unit = slot / self.unit_slots;
+        let before = (slot - self.skipped_before(slot)).saturating_sub(self.start(unit));
+        (unit * self.unit_sectors + before.min(self.unit_sectors)).saturating_sub(self.reserved)
+    }
+
+    /// Slots not passed over before a unit's first sector. Spares at the front give way to slips.
+    fn start(&self, unit: u64) -> u64 {
+        let base = unit * self.unit_slots;
+        let passed = self.skipped_before(base);
+        if self.unit_front == 0 {
+            return base - passed;
+        }
+        let slipped = self.skipped_before(base + self.unit_slots) - passed;
+        base - passed + self.unit_front.saturating_sub(slipped)
+    }
+
+    /// Slots passed over before a slot.
+    fn skipped_before(&self, slot: u64) -> u64 {
+        let at = self.skipped.partition_point(|&(start, _, _)| start < slot);
+        at.checked_sub(1).map_or(0, |at| {
+            let (start, len, before) = self.skipped[at];
+            before + len.min(slot - start)
+        })
+    }
+
+    fn until_track_end(&self, within: u64, slot: u64) -> u64 {
+        let next = (slot / self.spt + 1) * self.spt;
+        self.sector_of(next).min(self.sectors).saturating_sub(within).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests;

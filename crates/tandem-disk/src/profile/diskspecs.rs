@@ -1,0 +1,270 @@
+//! DiskSim's parameter files (`.diskspecs`, `.parv`, `.model`, `.seek`), so that its library of
+//! measured drives serves (reference manual 4.0, §3).
+//!
+//! [`tree`] reads the syntax; this reads what the keys mean. Keys that the model has no part for
+//! are named in [`Drive::ignored`] where their values would matter.
+
+mod seek;
+mod tree;
+
+use std::path::Path;
+
+use crate::model::cache::{CacheParameters, ReadAhead, WriteReporting};
+use crate::model::disk::{DiskParameters, Overhead, Overheads};
+use crate::model::geometry::{Layout, Mapping, Sparing, ZoneLayout};
+use crate::model::mechanics::MechanicsParameters;
+
+pub use tree::SpecError;
+use tree::{Block, Value};
+
+/// A drive of DiskSim's library.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drive {
+    /// Its name there.
+    pub name: String,
+    /// What it is.
+    pub parameters: DiskParameters,
+    /// Keys whose values ask for something that the model does not have.
+    pub ignored: Vec<String>,
+}
+
+/// Reads a drive from a parameter file and the files that it names.
+///
+/// # Errors
+/// [`SpecError`], with file, line and key.
+pub fn read(path: &Path) -> Result<Drive, SpecError> {
+    let blocks = tree::read(path)?;
+    let disk = blocks.iter().find(|b| b.kind == "disksim_disk");
+    let Some(disk) = disk else {
+        let found: Vec<&str> = blocks.iter().map(|b| b.kind.as_str()).collect();
+        let why = match found.is_empty() {
+            true => "holds no disksim_disk block".to_string(),
+            false => format!("holds no disksim_disk block, only {}", found.join(", ")),
+        };
+        return Err(SpecError::file(path, why));
+    };
+    let model = disk.block("Model")?;
+    let layout = layout(model)?;
+    let mut bus_sector_ms = disk.number_or("Bulk sector transfer time", 0.0)?.max(bus(&blocks)?);
+    if bus_sector_ms == 0.0 {
+        bus_sector_ms = bus_beside(path);
+    }
+    let parameters = DiskParameters {
+        mechanics: mechanics(model)?,
+        cache: cache(disk)?,
+        overheads: overheads(disk)?,
+        layout,
+        bus_sector_ms,
+    };
+    Ok(Drive { name: disk.name.clone(), parameters, ignored: ignored(disk)? })
+}
+
+/// The time of a block on the slowest bus described.
+fn bus(blocks: &[Block]) -> Result<f64, SpecError> {
+    let mut slowest: f64 = 0.0;
+    for block in blocks.iter().filter(|b| b.kind == "disksim_bus") {
+        slowest = slowest.max(block.number_or("Read block transfer time", 0.0)?);
+    }
+    Ok(slowest)
+}
+
+/// The same, for drives of the library whose own file has no bus: from the `.parv` beside it that
+/// takes it in by `source`, the one named most like it. 0 when there is none.
+fn bus_beside(path: &Path) -> f64 {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return 0.0 };
+    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    let name = name.to_string_lossy();
+    let Ok(entries) = std::fs::read_dir(dir) else { return 0.0 };
+    let mut found: Vec<_> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|p| p != path && p.extension().is_some_and(|e| e == "parv"))
+        .filter(|p| {
+            let text = tree::read_text(p).unwrap_or_default();
+            let words: Vec<&str> = text.split_whitespace().collect();
+            words.windows(2).any(|pair| pair[0] == "source" && pair[1] == name)
+        })
+        .collect();
+    let alike = |p: &Path| p.file_stem().is_some_and(|s| name.starts_with(&*s.to_string_lossy()));
+    found.sort_by_key(|p| (!alike(p), p.clone()));
+    let times = found.iter().filter_map(|p| bus(&tree::read(p).ok()?).ok());
+    times.into_iter().next().unwrap_or(0.0)
+}
+
+/// Values other than these ask for what the model does not do.
+const NEUTRAL: &[(&str, &[f64])] = &[
+    ("Hold bus entire write xfer", &[0.0]),
+    ("Allow sneaky partial read hits", &[0.0]),
+    ("Allow sneaky intermediate read hits", &[0.0]),
+    ("Allow write prebuffering", &[0.0]),
+    ("Preseeking level", &[0.0]),
+    ("Never disconnect", &[0.0]),
+    ("Disconnect write if seek", &[0.0]),
+    ("Read directly to buffer", &[1.0]),
+    ("Immed transfer partial hit", &[1.0]),
+    ("Extra write disconnect", &[0.0]),
+    ("Minimum seek delay", &[0.0]),
+    ("Constant access time", &[0.0]),
+];
+
+fn ignored(disk: &Block) -> Result<Vec<String>, SpecError> {
+    let mut out = Vec::new();
+    for (key, neutral) in NEUTRAL {
+        let value = disk.number_or(key, neutral[0])?;
+        if !neutral.contains(&value) {
+            out.push(format!("{key} = {value}"));
+        }
+    }
+    Ok(out)
+}
+
+fn cache(disk: &Block) -> Result<CacheParameters, SpecError> {
+    let read_ahead = match disk.integer("Buffer continuous read", 0, 4)? {
+        0 => ReadAhead::None,
+        1 => ReadAhead::Track,
+        2 => ReadAhead::Cylinder,
+        3 => ReadAhead::Segment,
+        _ => ReadAhead::TwoTracks,
+    };
+    let writes = match disk.integer_or("Fast write level", 0, 2, 0)? {
+        0 => WriteReporting::Medium,
+        _ => WriteReporting::Sequential,
+    };
+    let segments = disk.integer("Number of buffer segments", 1, 65_536)?;
+    let separate = disk.flag("Use separate write segment")?;
+    let caching = disk.integer_or("Enable caching in buffer", 0, 2, 1)? > 0;
+    let segments = if caching { segments - u64::from(separate && segments > 1) } else { 0 };
+    let size = disk.integer("Segment size (in blks)", 1, 1 << 32)?;
+    Ok(CacheParameters {
+        segments: u32::try_from(segments).unwrap_or(u32::MAX),
+        segment_sectors: size,
+        read_ahead,
+        max_read_ahead: disk.integer_or("Maximum read-ahead (blks)", 0, 1 << 32, 0)?,
+        min_read_ahead: disk.integer_or("Minimum read-ahead (blks)", 0, 1 << 32, 0)?,
+        keep_requested: !disk.flag("Read-ahead over requested")?,
+        read_ahead_on_idle_hit: disk.flag("Read-ahead on idle hit")?,
+        read_passing: disk.flag("Read any free blocks")?,
+        zero_latency: disk.flag("Immediate buffer read")?,
+        writes,
+        dirty_sectors: 0,
+        hits_on_written: disk.flag("Allow read hits on write data")?,
+        write_segment: separate,
+        hits_on_arriving: disk.flag("Allow almost read hits")?,
+        hits_while_busy: disk.flag("Allow sneaky full read hits")?,
+        combine_writes: disk.flag("Combine seq writes")?,
+        stop_in_sector: disk.flag("Stop prefetch in sector")?,
+        read_watermark: watermark(disk, size)?,
+    })
+}
+
+/// The watermark is a share of the request, or of the segment.
+fn watermark(disk: &Block, segment: u64) -> Result<f64, SpecError> {
+    let share = disk.number_or("High (read) water mark", 0.0)?;
+    let of_request = disk.flag("Set watermark by reqsize")?;
+    let holds = disk.flag("Hold bus entire read xfer")?;
+    // Of a segment, any request of ordinary size is below it: all of it is waited for.
+    let share = if of_request || share == 0.0 || segment == 0 { share } else { 1.0 };
+    Ok(if holds { share.max(0.0) } else { share }.clamp(0.0, 1.0))
+}
+
+fn overheads(disk: &Block) -> Result<Overheads, SpecError> {
+    let scale = disk.number_or("Time scale for overheads", 1.0)?;
+    let one = |key: &str| -> Result<f64, SpecError> { Ok(disk.number_or(key, 0.0)? * scale) };
+    let pair = |read: &str, write: &str| -> Result<Overhead, SpecError> {
+        Ok(Overhead { after_read: one(read)?, after_write: one(write)? })
+    };
+    Ok(Overheads {
+        request: one("Per-request overhead time")?,
+        read_hit: pair("Read hit over. after read", "Read hit over. after write")?,
+        read_miss: pair("Read miss over. after read", "Read miss over. after write")?,
+        write_hit: pair("Write hit over. after read", "Write hit over. after write")?,
+        write_miss: pair("Write miss over. after read", "Write miss over. after write")?,
+        read_completion: one("Read completion overhead")?,
+        write_completion: one("Write completion overhead")?,
+        preparation: one("Data preparation overhead")?,
+        reselection: one("First reselect overhead")?,
+        read_disconnect: pair("Read disconnect afterread", "Read disconnect afterwrite")?,
+        write_disconnect: one("Write disconnect overhead")?,
+    })
+}
+
+fn layout(model: &Block) -> Result<Layout, SpecError> {
+    let layout = model.block("Layout Model")?;
+    if layout.kind != "dm_layout_g1" {
+        let why = format!("is a {}; dm_layout_g1 is known", layout.kind);
+        return Err(model.error("Layout Model", why));
+    }
+    let mapping = match layout.integer("LBN-to-PBN mapping scheme", 0, 2)? {
+        0 => Mapping::Cylinder,
+        1 => Mapping::SerpentineZone,
+        _ => Mapping::SerpentineDisk,
+    };
+    let sparing = match layout.integer("Sparing scheme used", 0, 10)? {
+        0 => Sparing::None,
+        1 => Sparing::Tracks,
+        2 => Sparing::CylinderEnd,
+        3 => Sparing::TrackEnd,
+        4 => Sparing::CylinderEndSlipOn,
+        5 => Sparing::CylinderFront,
+        6 => Sparing::CylinderFrontSlipOn,
+        7 => Sparing::DiskEnd,
+        8 => Sparing::Range,
+        9 => Sparing::Zone,
+        _ => Sparing::ZoneSlipOn,
+    };
+    let mut zones = Vec::new();
+    for value in layout.list("Zones")? {
+        match value {
+            Value::Block(block) => zones.push(zone(block)?),
+            _ => return Err(layout.error("Zones", "holds something that is no zone")),
+        }
+    }
+    Ok(Layout {
+        surfaces: small(model.integer("Number of data surfaces", 1, 255)?),
+        cylinders: small(model.integer("Number of cylinders", 1, 1 << 26)?),
+        mapping,
+        sparing,
+        range: small(layout.integer_or("Rangesize for sparing", 0, 1 << 26, 1)?),
+        zones,
+    })
+}
+
+fn zone(block: &Block) -> Result<ZoneLayout, SpecError> {
+    let defects = block.integers("defects")?;
+    if defects.len() % 2 == 1 {
+        return Err(block.error("defects", "is not a list of pairs"));
+    }
+    Ok(ZoneLayout {
+        first_cylinder: small(block.integer("First cylinder number", 0, 1 << 26)?),
+        last_cylinder: small(block.integer("Last cylinder number", 0, 1 << 26)?),
+        sectors_per_track: small(block.integer("Blocks per track", 1, 1 << 20)?),
+        offset: block.number_or("Offset of first block", 0.0)?,
+        track_skew: block.number_or("Skew for track switch", 0.0)?,
+        cylinder_skew: block.number_or("Skew for cylinder switch", 0.0)?,
+        reserved: block.integer_or("Empty space at zone front", 0, 1 << 40, 0)?,
+        spares: block.integer_or("Number of spares", 0, 1 << 40, 0)?,
+        slips: block.integers("slips")?,
+        defects: defects.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect(),
+    })
+}
+
+fn mechanics(model: &Block) -> Result<MechanicsParameters, SpecError> {
+    let mechanics = model.block("Mechanical Model")?;
+    if mechanics.kind != "dm_mech_g1" {
+        let why = format!("is a {}; dm_mech_g1 is known", mechanics.kind);
+        return Err(model.error("Mechanical Model", why));
+    }
+    Ok(MechanicsParameters {
+        rpm: mechanics.number("Rotation speed (in rpms)")?,
+        seek: seek::curve(mechanics)?,
+        head_switch_ms: mechanics.number_or("Head switch time", 0.0)?,
+        write_settle_ms: mechanics.number_or("Add. write settling delay", 0.0)?,
+    })
+}
+
+/// The ranges asked for before are narrower.
+fn small(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;
