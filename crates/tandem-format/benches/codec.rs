@@ -1,13 +1,16 @@
 //! Speed of the codecs that every operation goes through.
 
 use divan::{Bencher, black_box};
-use tandem_format::{Body, Content, DirRoot, Extent, Leaf, Record, Time, name_key};
+use tandem_format::{
+    BlockMeta, Body, Content, DirRoot, Extent, Implied, Kind, Leaf, Record, Time, name_key,
+};
 
 fn main() {
     divan::main();
 }
 
 const KEY: [u64; 2] = [3, 4];
+const IMPLIED: Implied = Implied { hash_key: KEY, hash_bits: 48, block_size: 4096 };
 
 fn name(n: u32) -> String {
     format!("report-{n:04}.txt")
@@ -129,7 +132,27 @@ fn leaf_split(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn leaf_decode(bencher: Bencher<'_, '_>) {
     let (leaf, _) = full();
-    bencher.bench_local(|| Leaf::decode(black_box(leaf.payload()), leaf.count(), 0));
+    let payload = leaf.encode(Kind::Leaf, &IMPLIED).expect("whole records");
+    let meta = BlockMeta {
+        volume: 0,
+        id: 0,
+        owner: 0,
+        crash: 0,
+        serial: 0,
+        index: 0,
+        kind: Kind::Leaf,
+        level: 0,
+        count: leaf.count(),
+    };
+    bencher
+        .counter(leaf.count())
+        .bench_local(|| Leaf::decode(black_box(&payload), &meta, &IMPLIED));
+}
+
+#[divan::bench]
+fn leaf_encode(bencher: Bencher<'_, '_>) {
+    let (leaf, _) = full();
+    bencher.counter(leaf.count()).bench_local(|| black_box(&leaf).encode(Kind::Leaf, &IMPLIED));
 }
 
 #[divan::bench]

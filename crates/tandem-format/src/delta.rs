@@ -1,5 +1,6 @@
 //! What a commit changes in the IFile's tables, between checkpoints.
 
+use crate::bits::{unzigzag, zigzag};
 use crate::bytes::{Reader, VARINT_MAX, put_varint};
 use crate::error::FormatError;
 use crate::page::refuse;
@@ -16,10 +17,12 @@ pub enum DeltaRecord {
         /// Second word of the entry.
         w1: u64,
     },
-    /// The i-node is no more.
+    /// These i-nodes are no more.
     ImapClear {
-        /// I-node number.
+        /// The first i-node's number.
         ino: u64,
+        /// How many, 1 to [`CLEAR_MAX`].
+        n: u64,
     },
     /// The block id is free; what it was mapped to is dead.
     IdFree {
@@ -68,6 +71,9 @@ const FREE: u8 = 5;
 const COUNTERS: u8 = 6;
 const GROUP_COUNTS: u8 = 7;
 
+/// I-nodes that one record clears at most.
+pub const CLEAR_MAX: u64 = 4096;
+
 /// Bytes of the longest record.
 pub const DELTA_RECORD_MAX: usize = 1 + 3 * VARINT_MAX;
 const STRUCTURE: &str = "delta record";
@@ -76,12 +82,11 @@ impl DeltaRecord {
     /// Appends the record; at most [`DELTA_RECORD_MAX`] bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match *self {
+            // The top bit tells the two forms apart.
             DeltaRecord::ImapSet { ino, w0, w1 } => {
-                tagged(out, IMAP_SET, &[ino]);
-                out.extend_from_slice(&w0.to_le_bytes());
-                out.extend_from_slice(&w1.to_le_bytes());
+                tagged(out, IMAP_SET, &[ino, w0, w1.rotate_left(1)]);
             }
-            DeltaRecord::ImapClear { ino } => tagged(out, IMAP_CLEAR, &[ino]),
+            DeltaRecord::ImapClear { ino, n } => tagged(out, IMAP_CLEAR, &[ino, n]),
             DeltaRecord::IdFree { id } => tagged(out, ID_FREE, &[id]),
             DeltaRecord::Alloc { start, len } => tagged(out, ALLOC, &[start, len]),
             DeltaRecord::Free { start, len } => tagged(out, FREE, &[start, len]),
@@ -120,10 +125,16 @@ fn tagged(out: &mut Vec<u8>, tag: u8, words: &[u64]) {
 fn next(f: &mut Reader<'_>) -> Result<DeltaRecord, FormatError> {
     Ok(match f.u8("tag")? {
         IMAP_SET => {
-            let (ino, w0, w1) = (f.varint("i-node")?, f.u64("w0")?, f.u64("w1")?);
-            DeltaRecord::ImapSet { ino, w0, w1 }
+            let (ino, w0, w1) = (f.varint("i-node")?, f.varint("w0")?, f.varint("w1")?);
+            DeltaRecord::ImapSet { ino, w0, w1: w1.rotate_right(1) }
         }
-        IMAP_CLEAR => DeltaRecord::ImapClear { ino: f.varint("i-node")? },
+        IMAP_CLEAR => {
+            let (ino, n) = run(f)?;
+            if n > CLEAR_MAX {
+                return refuse(STRUCTURE, "length", n);
+            }
+            DeltaRecord::ImapClear { ino, n }
+        }
         ID_FREE => DeltaRecord::IdFree { id: f.varint("block id")? },
         ALLOC => {
             let (start, len) = run(f)?;
@@ -146,21 +157,13 @@ fn next(f: &mut Reader<'_>) -> Result<DeltaRecord, FormatError> {
     })
 }
 
-/// Start and length of data blocks: not empty, and with an end that is a number.
+/// Start and length: not empty, and with an end that is a number.
 fn run(f: &mut Reader<'_>) -> Result<(u64, u64), FormatError> {
     let (start, len) = (f.varint("start")?, f.varint("length")?);
     if len == 0 || start.checked_add(len).is_none() {
         return refuse(STRUCTURE, "length", len);
     }
     Ok((start, len))
-}
-
-fn zigzag(n: i64) -> u64 {
-    ((n << 1) ^ (n >> 63)) as u64
-}
-
-fn unzigzag(n: u64) -> i64 {
-    (n >> 1) as i64 ^ -((n & 1) as i64)
 }
 
 #[cfg(test)]
@@ -186,7 +189,8 @@ mod tests {
                 w0,
                 w1
             }),
-            word().prop_map(|ino| DeltaRecord::ImapClear { ino }),
+            (word(), 1..=CLEAR_MAX)
+                .prop_map(|(ino, n)| DeltaRecord::ImapClear { ino: ino >> 1, n }),
             word().prop_map(|id| DeltaRecord::IdFree { id }),
             run().prop_map(|(start, len)| DeltaRecord::Alloc { start, len }),
             run().prop_map(|(start, len)| DeltaRecord::Free { start, len }),
@@ -207,7 +211,7 @@ mod tests {
     fn bytes_are_what_the_document_says() {
         let mut out = Vec::new();
         DeltaRecord::ImapSet { ino: 300, w0: 1, w1: 2 }.encode(&mut out);
-        assert_eq!(out, [1, 0xac, 2, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(out, [1, 0xac, 2, 1, 4]);
         out.clear();
         DeltaRecord::GroupCounts { group: 3, dirs: -1, inodes: 64 }.encode(&mut out);
         assert_eq!(out, [7, 3, 1, 0x80, 1]);
@@ -215,14 +219,17 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused() {
-        let mut overlong = vec![2];
+        let mut overlong = vec![3];
         overlong.extend_from_slice(&[0x80; 9]);
         overlong.push(2);
         let mut end = vec![4];
         end.extend_from_slice(&[0xff; 9]);
         end.extend_from_slice(&[1, 1]);
+        let clear: &[u8] = &[2, 1, 0x81, 0x20];
         let group: &[u8] = &[7, 0x80, 0x80, 0x80, 0x80, 0x10, 0, 0];
-        for bytes in [&[0][..], &[8], &[4, 1, 0], &[5, 1, 0], &overlong, &end, group] {
+        for bytes in
+            [&[0][..], &[8], &[4, 1, 0], &[5, 1, 0], &[2, 1, 0], clear, &overlong, &end, group]
+        {
             let found = read(bytes);
             assert!(matches!(found, Err(FormatError::Invalid { .. })), "{bytes:?} {found:?}");
         }

@@ -47,6 +47,14 @@ pub enum FormatError {
         /// Newest version that this code understands.
         supported: u32,
     },
+    /// The volume was made by an earlier version of the format.
+    #[error("format version {found} is older than {supported}, the only one that is understood")]
+    OlderVersion {
+        /// Version on the volume.
+        found: u32,
+        /// Version that this code understands.
+        supported: u32,
+    },
     /// The volume uses incompatible features that this code does not know.
     #[error("unknown incompatible features {bits:#x}")]
     UnknownIncompat {

@@ -1,12 +1,15 @@
-//! Directory leaves and i-node blocks: a header, a heap of records, slots sorted by key.
+//! Directory leaves and i-node blocks: in memory a header, a heap of records, and slots sorted by
+//! key, which can be searched and changed; on the volume packed.
 
-mod check;
 mod entry;
+mod packed;
 #[cfg(test)]
 mod tests;
 
 pub use entry::{Body, Entry, Full};
+pub use packed::Implied;
 
+use crate::block::{BlockMeta, Kind};
 use crate::bytes::{get_u16, get_u32, get_u48, get_u64};
 use crate::error::FormatError;
 use crate::units::PAYLOAD;
@@ -19,15 +22,19 @@ const SLOT: usize = 6;
 const REC: usize = 12;
 /// Bytes of an i-node number as a body.
 const LINK: usize = 6;
+/// Bytes of the shortest entry.
+const ENTRY_MIN: usize = SLOT + REC + LINK;
+/// I-node numbers are below this.
+const INO_LIMIT: u64 = 1 << 48;
 /// In a record's tag: the body is an i-node record.
 const EMBEDDED: u8 = 0x80;
 /// Bits of a reversed hash.
 const REV_BITS: u8 = 48;
 
-/// A directory leaf or an i-node block, kept as the bytes of its payload.
+/// A directory leaf or an i-node block.
 ///
 /// The heap has no holes: its records follow one another, in any order.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Leaf {
     bytes: Vec<u8>,
     prefix: u64,
@@ -35,8 +42,11 @@ pub struct Leaf {
 }
 
 impl Leaf {
-    /// Most bytes of a payload.
+    /// Most bytes of a leaf in memory.
     pub const CAPACITY: usize = PAYLOAD;
+
+    /// Most bytes by which [`Leaf::encode`] gives more than [`Leaf::size`].
+    pub const PACKING: usize = 32;
 
     /// An empty leaf for the reversed hashes whose top `depth` bits are those of `prefix`.
     pub fn new(prefix: u64, depth: u8) -> Leaf {
@@ -45,16 +55,27 @@ impl Leaf {
         Leaf { bytes, prefix, count: 0 }
     }
 
-    /// Checks a payload with all its slots and records; `count` and `prefix` are those of the
-    /// block's header. The i-node records in it are not looked at.
-    pub fn decode(payload: &[u8], count: u32, prefix: u64) -> Result<Leaf, FormatError> {
-        let count = check::check(payload, count, prefix)?;
-        Ok(Leaf { bytes: payload.to_vec(), prefix, count })
+    /// Checks the payload of a leaf or i-node block with everything in it, and takes it apart.
+    pub fn decode(
+        payload: &[u8],
+        meta: &BlockMeta,
+        implied: &Implied,
+    ) -> Result<Leaf, FormatError> {
+        packed::unpack(payload, meta.count, meta.index, meta.kind != Kind::Inode, implied)
     }
 
-    /// The payload of its block.
-    pub fn payload(&self) -> &[u8] {
-        &self.bytes
+    /// The payload of its block; `kind` is that of the block. Little longer than
+    /// [`Leaf::size`] at most, usually much shorter.
+    ///
+    /// # Errors
+    /// When a record in it is none.
+    pub fn encode(&self, kind: Kind, implied: &Implied) -> Result<Vec<u8>, FormatError> {
+        packed::pack(self, kind != Kind::Inode, implied)
+    }
+
+    /// Bytes that it takes up in memory, at most [`Leaf::CAPACITY`].
+    pub fn size(&self) -> usize {
+        self.bytes.len()
     }
 
     /// Number of entries.
@@ -202,17 +223,34 @@ impl Leaf {
         self.grow(len + SLOT);
         self.bytes.copy_within(from..end, from + len + SLOT);
         self.bytes.copy_within(old..from, old + len);
-        let record = &mut self.bytes[old..old + len];
-        record[..2].copy_from_slice(&(len as u16).to_le_bytes());
-        record[2..10].copy_from_slice(&key.to_le_bytes());
-        record[10] = kind & 0x0f | body.flag();
-        record[11] = name.len() as u8;
-        record[REC..REC + name.len()].copy_from_slice(name);
-        body.write(&mut record[REC + name.len()..]);
+        write_record(&mut self.bytes[old..old + len], key, kind, name, body);
         self.set_slot(from + len, key, old - HEAD);
         self.count += 1;
         self.set_heap(old - HEAD + len);
         Ok(slot)
+    }
+
+    /// Enters a record without a slot; returns its offset. [`Leaf::set_slots`] must follow.
+    fn append(&mut self, key: u64, kind: u8, name: &[u8], body: Body<'_>) -> Result<u16, Full> {
+        let (at, len) = (self.bytes.len(), REC + name.len() + body.len());
+        self.count += 1;
+        if at + len + self.count * SLOT > Leaf::CAPACITY {
+            return Err(Full);
+        }
+        self.grow(len);
+        write_record(&mut self.bytes[at..], key, kind, name, body);
+        self.set_heap(at - HEAD + len);
+        Ok((at - HEAD) as u16)
+    }
+
+    /// Enters the slots of all records that were appended: keys and offsets, sorted.
+    fn set_slots(&mut self, slots: &[(u64, u16)]) {
+        let mut at = self.bytes.len();
+        self.grow(slots.len() * SLOT);
+        for &(key, offset) in slots {
+            self.set_slot(at, key, offset.into());
+            at += SLOT;
+        }
     }
 
     fn set_slot(&mut self, at: usize, key: u64, offset: usize) {
@@ -327,6 +365,27 @@ impl Leaf {
         leaf
     }
 }
+
+fn write_record(to: &mut [u8], key: u64, kind: u8, name: &[u8], body: Body<'_>) {
+    let len = to.len() as u16;
+    to[..2].copy_from_slice(&len.to_le_bytes());
+    to[2..10].copy_from_slice(&key.to_le_bytes());
+    to[10] = kind & 0x0f | body.flag();
+    to[11] = name.len() as u8;
+    to[REC..REC + name.len()].copy_from_slice(name);
+    body.write(&mut to[REC + name.len()..]);
+}
+
+/// The order in the heap does not count.
+impl PartialEq for Leaf {
+    fn eq(&self, other: &Leaf) -> bool {
+        let head = |leaf: &Leaf| (leaf.prefix, leaf.depth(), leaf.next(), leaf.count);
+        head(self) == head(other)
+            && (0..self.count).all(|slot| self.entry(slot) == other.entry(slot))
+    }
+}
+
+impl Eq for Leaf {}
 
 impl std::fmt::Debug for Leaf {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -1,4 +1,4 @@
-//! The bytes on a Tandem volume's devices, format version 1: little-endian, no I/O.
+//! The bytes on a Tandem volume's devices, format version 2: little-endian, no I/O.
 //!
 //! Everything here turns bytes into checked values and values into bytes. Decoders take any bytes
 //! at all: they say what is wrong with them, and never panic.
@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod bits;
 mod bytes;
 mod page;
 

@@ -1,9 +1,11 @@
-//! I-node records: of variable length, so that a small file's is small.
+//! I-node records, as they lie in leaves in memory; on the volume their fields are packed in columns.
 
 mod decode;
 mod encode;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+
+pub(crate) use decode::{content as decode_content, xattrs as decode_xattrs};
 
 use smallvec::SmallVec;
 
@@ -28,8 +30,16 @@ const CONTENT_SHIFT: u16 = 6;
 const XATTR_SHIFT: u16 = 9;
 const KNOWN: u16 = (1 << 11) - 1;
 
-const TYPE_MASK: u32 = 0o170000;
-const TYPE_DIR: u32 = 0o040000;
+pub(crate) const TYPE_MASK: u32 = 0o170000;
+pub(crate) const TYPE_DIR: u32 = 0o040000;
+
+/// Seconds of a time that is stored are at least the negative of this, and less than it.
+pub(crate) const SECS: i64 = 1 << 39;
+
+/// In a packed leaf: a directory that has blocks.
+pub(crate) const CONTENT_DIR: u8 = 3;
+/// In a packed leaf: a directory without blocks.
+pub(crate) const CONTENT_DIR_EMPTY: u8 = 7;
 
 /// A run of data blocks in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -155,7 +165,7 @@ pub struct Record {
 
 impl Record {
     /// Links that need not be stored.
-    fn usual_links(content: &Content) -> u32 {
+    pub(crate) fn usual_links(content: &Content) -> u32 {
         match content {
             Content::Dir(dir) => dir.subdirs.saturating_add(2),
             _ => 1,

@@ -11,11 +11,12 @@ pub use label::DataLabel;
 use crate::bytes::Reader;
 use crate::error::FormatError;
 use crate::geometry::superblock_b;
+use crate::leaf::Implied;
 use crate::page::{self, refuse};
 use crate::units::Time;
 
 /// Version of the format that this crate writes, and the newest that it reads.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 /// Known features that a reader or writer may ignore.
 pub const COMPAT_MASK: u64 = 0;
 /// Known features that a reader may ignore and a writer may not.
@@ -103,6 +104,11 @@ pub fn volume_of(uuid: &[u8; 16]) -> u64 {
 }
 
 impl Superblock {
+    /// What packed leaves leave out.
+    pub fn implied(&self) -> Implied {
+        Implied { hash_key: self.hash_key, hash_bits: self.hash_bits, block_size: self.block_size }
+    }
+
     /// The 4096 bytes on M. A label that is too long is cut.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = page::begin(MAGIC);
@@ -241,7 +247,10 @@ impl Superblock {
 fn version(f: &mut Reader<'_>, structure: &'static str) -> Result<u32, FormatError> {
     match f.u32("version")? {
         0 => refuse(structure, "version", 0u32),
-        version @ 1..=FORMAT_VERSION => Ok(version),
+        FORMAT_VERSION => Ok(FORMAT_VERSION),
+        found @ ..FORMAT_VERSION => {
+            Err(FormatError::OlderVersion { found, supported: FORMAT_VERSION })
+        }
         found => Err(FormatError::NewerVersion { found, supported: FORMAT_VERSION }),
     }
 }

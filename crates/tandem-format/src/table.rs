@@ -1,10 +1,12 @@
 //! Blocks that are arrays: directory tables, extent nodes, and the IFile's tables.
 
 mod ifile;
+mod imap;
 #[cfg(test)]
 mod tests;
 
-pub use ifile::{GroupEntry, ImapBlock, SegEntry, Words};
+pub use ifile::{GroupEntry, SegEntry, Words};
+pub use imap::ImapBlock;
 
 use crate::bytes::{get_u32, get_u64};
 use crate::error::FormatError;

@@ -46,7 +46,8 @@ fn the_block_is_as_shown() {
         count: leaf.count(),
     };
     let mut block = Vec::new();
-    seal(&mut block, &meta, leaf.payload());
+    let implied = Implied { hash_key: [1, 2], hash_bits: 48, block_size: 4096 };
+    seal(&mut block, &meta, &leaf.encode(Kind::Leaf, &implied).expect("a whole record"));
     assert_eq!(examples(), [block]);
 }
 

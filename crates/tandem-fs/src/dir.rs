@@ -11,6 +11,7 @@ use tandem_format::{Body as EntryBody, Content, DirRoot, Kind, Leaf, Table, name
 
 use crate::cache::{Body, Key};
 use crate::error::{Res, corrupt, fail};
+use crate::ifile::revs_of;
 use crate::state::State;
 use crate::types::{FileKind, Ino};
 
@@ -175,6 +176,40 @@ impl State {
                 return Ok(Some(found(leaf, id, slot)?));
             }
             id = leaf.next();
+        }
+        Ok(None)
+    }
+
+    /// Finds the entry that holds an i-node's record, among those whose reversed hashes have a top
+    /// in common.
+    pub fn dir_find_home(&mut self, dir: Ino, top: u32, ino: Ino) -> Res<Option<Found>> {
+        let root = self.dir_root(dir)?.root;
+        let (mut from, end) = revs_of(top);
+        if root == 0 || end > 1 << REV_BITS {
+            return Ok(None);
+        }
+        while from < end {
+            let mut id = self.dir_path(root, from)?.leaf;
+            let mut steps = 0;
+            let mut next = end;
+            while id != 0 {
+                bounded(&mut steps, id)?;
+                let leaf = self.leaf(id)?;
+                if steps == 1 {
+                    next = leaf.prefix() + (1 << (REV_BITS - leaf.depth()));
+                }
+                for slot in leaf.lower_bound(from << 15)..leaf.count() as usize {
+                    let found = found(leaf, id, slot)?;
+                    if rev_of(found.key) >= end {
+                        break;
+                    }
+                    if found.ino == ino && found.embedded {
+                        return Ok(Some(found));
+                    }
+                }
+                id = leaf.next();
+            }
+            from = next.max(from + 1);
         }
         Ok(None)
     }

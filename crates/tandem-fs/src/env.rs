@@ -16,10 +16,15 @@ pub trait Env: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemEnv;
 
+/// The wall clock counts whole milliseconds, in nanoseconds: no coarser than the ticks that the
+/// kernel's file systems take their times from, and a third of the bytes of an empty file's record.
+const TICK: u32 = 1_000_000;
+
 impl Env for SystemEnv {
     fn now(&self) -> Time {
         let t = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-        Time { secs: t.tv_sec, nanos: u32::try_from(t.tv_nsec).unwrap_or(0) }
+        let nanos = u32::try_from(t.tv_nsec).unwrap_or(0);
+        Time { secs: t.tv_sec, nanos: nanos - nanos % TICK }
     }
 
     fn random(&self) -> u64 {

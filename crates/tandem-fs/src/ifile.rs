@@ -5,11 +5,28 @@
 use tandem_format::{FANOUT, IMAP_PER_BLOCK, ImapBlock, Kind, Loc, Words};
 
 use crate::cache::{Block, Body, Key};
+use crate::dir::{REV_BITS, rev_of};
 use crate::error::{Res, corrupt};
 use crate::state::State;
 use crate::types::Ino;
 
-const EMBEDDED_MASK: u64 = (1 << 63) - 1;
+/// In an entry's second word: the record lies in a block.
+const IN_BLOCK: u64 = 1 << 63;
+
+/// Bits of the reversed hash that the i-node map has: enough that in a directory of millions few
+/// entries share them.
+const TOP_BITS: u8 = 24;
+
+/// What a home has of a key: the top of its reversed hash.
+pub(crate) fn top_of(key: u64) -> u32 {
+    (rev_of(key) >> (REV_BITS - TOP_BITS)) as u32
+}
+
+/// The reversed hashes with this top: the first one, and the first one behind them.
+pub(crate) fn revs_of(top: u32) -> (u64, u64) {
+    let from = u64::from(top) << (REV_BITS - TOP_BITS);
+    (from, from + (1 << (REV_BITS - TOP_BITS)))
+}
 
 /// Where a radix tree starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,8 +38,8 @@ pub(crate) struct Root {
 /// Where an i-node's record lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Home {
-    /// In directory `dir`, in the entry with this key.
-    Entry { dir: Ino, key: u64 },
+    /// In directory `dir`, in an entry whose reversed hash has this top.
+    Entry { dir: Ino, top: u32 },
     /// In an i-node block.
     Block(u64),
 }
@@ -30,16 +47,17 @@ pub(crate) enum Home {
 impl Home {
     fn words(self) -> [u64; 2] {
         match self {
-            Home::Entry { dir, key } => [dir, key & EMBEDDED_MASK],
-            Home::Block(id) => [id, !EMBEDDED_MASK],
+            Home::Entry { dir, top } => [dir, top.into()],
+            Home::Block(id) => [id, IN_BLOCK],
         }
     }
 
+    /// From both words; a top of too many bits is none that an entry has.
     pub fn of(words: [u64; 2]) -> Option<Home> {
         match words {
             [0, _] => None,
-            [id, flag] if flag & !EMBEDDED_MASK != 0 => Some(Home::Block(id)),
-            [dir, key] => Some(Home::Entry { dir, key }),
+            [id, form] if form & IN_BLOCK != 0 => Some(Home::Block(id)),
+            [dir, top] => Some(Home::Entry { dir, top: u32::try_from(top).unwrap_or(u32::MAX) }),
         }
     }
 }

@@ -11,7 +11,7 @@ use tandem_format::{Body as EntryBody, Content, Kind, Leaf, Record};
 
 use crate::cache::{Block, Body, Key};
 use crate::error::{Res, corrupt, fail};
-use crate::ifile::Home;
+use crate::ifile::{Home, top_of};
 use crate::state::{Node, State};
 use crate::types::{FileKind, Ino, LIMBO};
 
@@ -61,7 +61,7 @@ impl State {
     /// Reads a record from its home; a directory that it lies in must be a node already.
     fn record_at(&mut self, ino: Ino, home: Home) -> Res<Record> {
         let (id, slot) = match home {
-            Home::Entry { dir, key } => match self.dir_find_key(dir, key)? {
+            Home::Entry { dir, top } => match self.dir_find_home(dir, top, ino)? {
                 Some(found) => (found.leaf, found.slot),
                 None => {
                     return Err(corrupt(format!("i-node {ino}"), "its directory entry is missing"));
@@ -136,7 +136,7 @@ impl State {
         rec.encode(&mut bytes);
         if embeds(rec, bytes.len()) {
             let key = self.dir_insert(dir, name, kind, EntryBody::Embedded(&bytes))?;
-            return self.imap_set(rec.ino, Some(Home::Entry { dir, key }));
+            return self.imap_set(rec.ino, Some(Home::Entry { dir, top: top_of(key) }));
         }
         let id = self.inode_block(bytes.len())?;
         self.dir_insert(dir, name, kind, EntryBody::Link(rec.ino))?;
@@ -177,8 +177,8 @@ impl State {
     /// Moves an embedded record out of its entry, into an i-node block: for the first hard link.
     /// The entry's leaf and the i-node map's block must be in memory.
     pub fn move_out(&mut self, ino: Ino) -> Res<()> {
-        let Some(Home::Entry { dir, key }) = self.imap_get(ino)? else { return Ok(()) };
-        let Some(found) = self.dir_find_key(dir, key)? else {
+        let Some(Home::Entry { dir, top }) = self.imap_get(ino)? else { return Ok(()) };
+        let Some(found) = self.dir_find_home(dir, top, ino)? else {
             return Err(corrupt(format!("i-node {ino}"), "its directory entry is missing"));
         };
         let bytes = match self.leaf(found.leaf)?.entry(found.slot).body {
@@ -215,15 +215,15 @@ impl State {
             return Err(corrupt(format!("i-node {ino}"), "changed, but not in the i-node map"));
         };
         match home {
-            Home::Entry { dir, key } => {
+            Home::Entry { dir, top } => {
                 self.node(dir)?;
-                let Some(found) = self.dir_find_key(dir, key)? else {
+                let Some(found) = self.dir_find_home(dir, top, ino)? else {
                     return Err(corrupt(format!("i-node {ino}"), "its directory entry is missing"));
                 };
                 if embed {
                     let body = EntryBody::Embedded(&bytes);
                     if self.leaf_mut(found.leaf)?.replace(found.slot, body).is_err() {
-                        return self.reenter(dir, ino, key, kind, &bytes);
+                        return self.reenter(dir, ino, found.key, kind, &bytes);
                     }
                 } else {
                     let id = self.inode_block(bytes.len())?;

@@ -146,8 +146,9 @@ pub(crate) struct State {
 /// slot, its share of the i-node map and of a new leaf.
 pub(crate) const ENTRY_COST: u64 = 320;
 
-/// Bytes that a changed record can add.
-pub(crate) const RECORD_COST: u64 = 96;
+/// Bytes that a changed record can add: it and what is stored relative to it are spelled out in
+/// columns that were empty.
+pub(crate) const RECORD_COST: u64 = 256;
 
 impl State {
     /// Reserves room on M for an operation that adds at most `bytes` of metadata

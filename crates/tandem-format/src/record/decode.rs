@@ -72,7 +72,7 @@ fn time(r: &mut Reader<'_>, field: &'static str) -> Result<Time, FormatError> {
 }
 
 #[inline]
-fn content(r: &mut Reader<'_>, tag: u16) -> Result<Content, FormatError> {
+pub(crate) fn content(r: &mut Reader<'_>, tag: u16) -> Result<Content, FormatError> {
     Ok(match tag {
         0 => Content::None,
         1 => Content::Extents(extents(r)?),
@@ -137,7 +137,7 @@ fn extents(r: &mut Reader<'_>) -> Result<SmallVec<[Extent; 2]>, FormatError> {
 }
 
 #[inline]
-fn xattrs(r: &mut Reader<'_>, tag: u16) -> Result<Xattrs, FormatError> {
+pub(crate) fn xattrs(r: &mut Reader<'_>, tag: u16) -> Result<Xattrs, FormatError> {
     Ok(match tag {
         0 => Xattrs::None,
         1 => {

@@ -1,7 +1,7 @@
 //! I-node records to bytes.
 
 use super::{
-    ATIME, BTIME, CONTENT_SHIFT, CTIME, Content, FIXED, NLINK, OWNER, Record, SIZE, TIME,
+    ATIME, BTIME, CONTENT_SHIFT, CTIME, Content, FIXED, NLINK, OWNER, Record, SECS, SIZE, TIME,
     XATTR_SHIFT, Xattrs,
 };
 use crate::bytes::{VARINT_MAX, put_varint, set_varint, varint_len};
@@ -9,9 +9,6 @@ use crate::units::Time;
 
 /// Most bytes of a record up to the size.
 const HEAD_MAX: usize = FIXED + 4 + 8 + 4 * TIME + VARINT_MAX;
-
-/// The range of seconds that is stored.
-const SECS: i64 = 1 << 39;
 
 impl Record {
     /// Appends the record. Seconds are clamped to ±2^39, nanoseconds to less than 10^9.
@@ -92,7 +89,7 @@ fn set_time(buf: &mut [u8], at: usize, time: Time) -> usize {
 
 impl Content {
     #[inline]
-    fn tag(&self) -> u16 {
+    pub(crate) fn tag(&self) -> u16 {
         match self {
             Content::Extents(list) if list.is_empty() => 0,
             Content::None => 0,
@@ -106,7 +103,7 @@ impl Content {
     }
 
     #[inline]
-    fn encode(&self, out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Content::None => {}
             Content::Extents(list) if list.is_empty() => {}
@@ -169,7 +166,7 @@ impl Content {
 
 impl Xattrs {
     #[inline]
-    fn tag(&self) -> u16 {
+    pub(crate) fn tag(&self) -> u16 {
         match self {
             Xattrs::None => 0,
             Xattrs::Inline(_) => 1,
@@ -178,7 +175,7 @@ impl Xattrs {
     }
 
     #[inline]
-    fn encode(&self, out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Xattrs::None => {}
             Xattrs::Inline(bytes) => {

@@ -62,7 +62,7 @@ fn xattrs() -> impl Strategy<Value = Xattrs> {
 }
 
 prop_compose! {
-    fn records()(
+    pub(crate) fn records()(
         ino in 1u64..1 << 48,
         generation in any::<u32>(),
         permissions in 0u32..0o10000,

@@ -26,7 +26,7 @@ fn fields_lie_where_the_document_says() {
     let sb = superblock();
     let b = sb.encode();
     assert_eq!(&b[..8], b"TandemFS");
-    assert_eq!(b[12..16], 1u32.to_le_bytes());
+    assert_eq!(b[12..16], 2u32.to_le_bytes());
     assert_eq!(b[40..56], sb.uuid);
     assert_eq!(b[56..64], sb.volume.to_le_bytes());
     assert_eq!(&b[64..71], "Bücher".as_bytes());
@@ -58,12 +58,17 @@ fn others_are_told_apart() {
     );
     assert!(matches!(Superblock::decode(&[0; 4095]), Err(FormatError::Truncated { .. })));
     let mut sb = superblock();
-    sb.version = 2;
+    sb.version = FORMAT_VERSION + 1;
     assert_eq!(
         Superblock::decode(&sb.encode()),
-        Err(FormatError::NewerVersion { found: 2, supported: 1 })
+        Err(FormatError::NewerVersion { found: FORMAT_VERSION + 1, supported: FORMAT_VERSION })
     );
-    sb.version = 1;
+    sb.version = FORMAT_VERSION - 1;
+    assert_eq!(
+        Superblock::decode(&sb.encode()),
+        Err(FormatError::OlderVersion { found: FORMAT_VERSION - 1, supported: FORMAT_VERSION })
+    );
+    sb.version = FORMAT_VERSION;
     sb.incompat = 1 << 63;
     assert_eq!(
         Superblock::decode(&sb.encode()),

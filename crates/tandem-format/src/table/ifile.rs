@@ -3,7 +3,7 @@
 use super::whole;
 use crate::bytes::{get_u16, get_u32, get_u64};
 use crate::error::FormatError;
-use crate::units::{FANOUT, IMAP_PER_BLOCK};
+use crate::units::FANOUT;
 
 /// 504 addresses: a block of the block map, or a radix node. Trailing zeros are not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,51 +40,6 @@ impl Words {
 impl Default for Words {
     fn default() -> Words {
         Words::new()
-    }
-}
-
-/// 252 entries of the i-node map. Trailing free entries are not stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImapBlock {
-    /// Both words of each entry.
-    pub entries: Vec<[u64; 2]>,
-}
-
-impl ImapBlock {
-    /// All free.
-    pub fn new() -> ImapBlock {
-        ImapBlock { entries: vec![[0; 2]; IMAP_PER_BLOCK] }
-    }
-
-    /// The payload of its block.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.count() as usize * 16);
-        for [a, b] in self.entries.iter().take(self.count() as usize) {
-            out.extend_from_slice(&a.to_le_bytes());
-            out.extend_from_slice(&b.to_le_bytes());
-        }
-        out
-    }
-
-    /// Checks a payload and takes it apart; always gives 252 entries.
-    pub fn decode(payload: &[u8]) -> Result<ImapBlock, FormatError> {
-        whole("i-node map", payload, 16)?;
-        let mut entries = Vec::with_capacity(IMAP_PER_BLOCK);
-        entries.extend(payload.chunks_exact(16).map(|e| [get_u64(e, 0), get_u64(e, 8)]));
-        entries.resize(IMAP_PER_BLOCK, [0; 2]);
-        Ok(ImapBlock { entries })
-    }
-
-    /// Number of entries up to the last that is not free.
-    pub fn count(&self) -> u32 {
-        let mut entries = self.entries.iter().take(IMAP_PER_BLOCK);
-        entries.rposition(|&e| e != [0; 2]).map_or(0, |last| last as u32 + 1)
-    }
-}
-
-impl Default for ImapBlock {
-    fn default() -> ImapBlock {
-        ImapBlock::new()
     }
 }
 

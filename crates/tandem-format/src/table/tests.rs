@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::units::{FANOUT, IMAP_PER_BLOCK};
+use crate::units::FANOUT;
 
 fn field<T: std::fmt::Debug>(result: Result<T, FormatError>) -> &'static str {
     match result {
@@ -82,13 +82,6 @@ fn trailing_zeros_are_not_stored() {
     words.0[FANOUT - 1] = 1;
     assert_eq!(words.encode().len(), PAYLOAD);
     assert_eq!(Words::decode(&words.encode()), Ok(words));
-
-    let mut imap = ImapBlock::new();
-    assert_eq!(imap.encode().len(), 0);
-    imap.entries[3] = [0, 1];
-    assert_eq!((imap.count(), imap.encode().len()), (4, 64));
-    assert_eq!(ImapBlock::decode(&imap.encode()).map(|i| i.entries.len()), Ok(IMAP_PER_BLOCK));
-    assert_eq!(ImapBlock::decode(&imap.encode()), Ok(imap));
 }
 
 #[test]
@@ -129,7 +122,6 @@ proptest! {
         bytes.truncate(bytes.len() / unit * unit);
         let _ = ExtentNode::decode(&bytes, level);
         let _ = Words::decode(&bytes);
-        let _ = ImapBlock::decode(&bytes);
         let _ = SegEntry::decode_all(&bytes);
         let _ = GroupEntry::decode_all(&bytes);
         for depth in 0..10 {

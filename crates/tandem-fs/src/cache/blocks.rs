@@ -71,7 +71,7 @@ pub enum Body {
 impl Body {
     fn mem(&self) -> usize {
         64 + match self {
-            Body::Leaf(leaf) => leaf.payload().len() + 64,
+            Body::Leaf(leaf) => leaf.size() + 64 + Leaf::PACKING,
             Body::Table(t) => t.entries.len() * 8 + 32,
             Body::Extent(_) | Body::Words(_) | Body::Imap(_) => 4096,
             Body::Raw(bytes) => bytes.len(),

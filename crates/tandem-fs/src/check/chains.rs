@@ -45,8 +45,9 @@ impl Pass<'_> {
             let what = || format!("{}: block {at} (Leaf)", self.opened.core.meta.name());
             let wrong = |detail: String| self.findings.add(ProblemKind::Directory, what(), detail);
             let leaf = self.fetch(at).filter(|(meta, _)| meta.kind == Kind::Leaf);
-            let leaf =
-                leaf.and_then(|(meta, bytes)| Leaf::decode(&bytes, meta.count, meta.index).ok());
+            let leaf = leaf.and_then(|(meta, bytes)| {
+                Leaf::decode(&bytes, &meta, &self.opened.sb.implied()).ok()
+            });
             // What cannot be read is reported elsewhere.
             let Some(leaf) = leaf else { return };
             if leaf.count() == 0 {

@@ -1,6 +1,6 @@
 //! Directories: tables, leaves, and their entries.
 
-use tandem_format::{BlockMeta, Body, Entry, FormatError, Kind, Leaf, Record, Table, name_key};
+use tandem_format::{BlockMeta, Body, Entry, FormatError, Kind, Leaf, Record, Table};
 
 use super::books::{Fact, NO, Subject};
 use super::inode::Source;
@@ -9,7 +9,7 @@ use super::place::{ID_LIMIT, Place, range};
 use super::report::ProblemKind;
 use super::scan::Met;
 use crate::dir::{REV_BITS, TABLE_FLAG, rev_of};
-use crate::ifile::Home;
+use crate::ifile::{Home, top_of};
 use crate::inode::limbo_name;
 use crate::types::{FileKind, LIMBO};
 
@@ -88,7 +88,7 @@ impl Pass<'_> {
 
     /// A leaf with its entries.
     pub fn leaf(&self, met: &Met<'_>, meta: &BlockMeta, payload: &[u8]) -> Result<(), FormatError> {
-        let leaf = Leaf::decode(payload, meta.count, meta.index)?;
+        let leaf = Leaf::decode(payload, meta, &self.opened.sb.implied())?;
         let (id, dir) = (meta.id, meta.owner);
         self.books.found(id, Place::new(Kind::Leaf, dir));
         let words = range(leaf.prefix(), leaf.depth());
@@ -133,10 +133,6 @@ impl Pass<'_> {
         if let Some(why) = bad_name(entry.name) {
             ill(ProblemKind::Name, why);
         }
-        let sb = &self.opened.sb;
-        if name_key(sb.hash_key, sb.hash_bits, entry.name) != rev_of(entry.key) {
-            ill(ProblemKind::Name, "lies under another hash than its own: it cannot be found");
-        }
         if entry.key & 0x7fff > SEQ_MAX {
             ill(ProblemKind::Directory, "a sequence number that is too large");
         }
@@ -161,7 +157,7 @@ impl Pass<'_> {
                     if !plain {
                         self.named(dir, rec.ino, kind, met);
                     }
-                    let home = Home::Entry { dir, key: entry.key };
+                    let home = Home::Entry { dir, top: top_of(entry.key) };
                     self.record(&rec, &Source { home, met, linked: plain });
                 }
                 Err(e) => ill(ProblemKind::Record, &e.to_string()),

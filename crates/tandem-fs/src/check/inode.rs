@@ -35,7 +35,7 @@ impl Pass<'_> {
         meta: &BlockMeta,
         payload: &[u8],
     ) -> Result<(), FormatError> {
-        let leaf = Leaf::decode(payload, meta.count, meta.index)?;
+        let leaf = Leaf::decode(payload, meta, &self.opened.sb.implied())?;
         if (meta.owner, meta.index, leaf.next(), leaf.depth()) != (0, 0, 0, 0) {
             self.ill(met, ProblemKind::Damaged, "not formed as a block of i-nodes is");
         }
@@ -215,8 +215,9 @@ impl Pass<'_> {
     ) -> Result<(), FormatError> {
         let counted = match (meta.kind, meta.level) {
             (Kind::Imap, 0) => {
-                self.inode_map(meta.id, &ImapBlock::decode(payload)?);
-                payload.len() / 16
+                let block = ImapBlock::decode(payload)?;
+                self.inode_map(meta.id, &block);
+                block.count() as usize
             }
             (Kind::Map, _) | (_, 1..) => {
                 Words::decode(payload)?;

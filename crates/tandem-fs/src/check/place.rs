@@ -70,7 +70,7 @@ pub(super) fn range(prefix: u64, depth: u8) -> [u64; 2] {
 /// The words of [`Fact::Home`].
 pub(super) fn home_words(home: Home) -> [u64; 2] {
     match home {
-        Home::Entry { dir, key } => [dir, key],
+        Home::Entry { dir, top } => [dir, top.into()],
         Home::Block(id) => [id, 1 << 63],
     }
 }
@@ -79,6 +79,6 @@ pub(super) fn home_words(home: Home) -> [u64; 2] {
 pub(super) fn describe_home(words: [u64; 2]) -> String {
     match words {
         [id, flag] if flag >> 63 != 0 => format!("in block {id}"),
-        [dir, key] => format!("in directory {dir} under key {key:#x}"),
+        [dir, top] => format!("in directory {dir} under hash {top:06x}..."),
     }
 }

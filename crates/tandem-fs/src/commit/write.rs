@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashMap;
-use tandem_format::{DeltaRecord, Kind, Loc, SummaryFlags};
+use tandem_format::{CLEAR_MAX, DeltaRecord, Kind, Loc, SummaryFlags};
 
 use super::{Committer, Frozen, Tables};
 use crate::cache::{Block, Key};
@@ -323,13 +323,24 @@ fn delta_item(payload: Vec<u8>) -> Item {
 fn imap_records(running: &Running, put: &mut impl FnMut(DeltaRecord)) {
     let mut changes: Vec<ImapChange> = running.imap.clone();
     changes.sort_by_key(|c| c.ino);
+    let mut cleared: Option<(u64, u64)> = None;
     for same in changes.chunk_by(|a, b| a.ino == b.ino) {
         let (first, last) = (same[0], same[same.len() - 1]);
         match (first.was, last.is) {
             (was, is) if was == is => {}
-            (_, [0, _]) => put(DeltaRecord::ImapClear { ino: last.ino }),
+            (_, [0, _]) => match &mut cleared {
+                Some((ino, n)) if *ino + *n == last.ino && *n < CLEAR_MAX => *n += 1,
+                _ => {
+                    if let Some((ino, n)) = cleared.replace((last.ino, 1)) {
+                        put(DeltaRecord::ImapClear { ino, n });
+                    }
+                }
+            },
             (_, [w0, w1]) => put(DeltaRecord::ImapSet { ino: last.ino, w0, w1 }),
         }
+    }
+    if let Some((ino, n)) = cleared {
+        put(DeltaRecord::ImapClear { ino, n });
     }
 }
 

@@ -243,8 +243,7 @@ impl Core {
             }
             _ => {
                 if !st.cache.contains(key) {
-                    let block =
-                        decode_block(self.meta.name(), st.sb.volume, key, loc.offset(), bytes)?;
+                    let block = decode_block(self.meta.name(), &st.sb, key, loc.offset(), bytes)?;
                     st.cache.insert_clean(key, block);
                 }
                 let stamp = st.segs.stamp_of(loc).unwrap_or(0);

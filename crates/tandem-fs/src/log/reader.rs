@@ -2,7 +2,7 @@
 
 use tandem_device::Device;
 use tandem_format::{
-    ExtentNode, FANOUT, GRAIN, ImapBlock, Kind, Leaf, Loc, Table, Words, open, peek,
+    ExtentNode, FANOUT, GRAIN, ImapBlock, Kind, Leaf, Loc, Superblock, Table, Words, open, peek,
 };
 
 use super::prefetch::Window;
@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::volume::Core;
 
 /// Reads and verifies the bytes of the block `key` at `loc`.
-pub(crate) fn read_block(meta: &dyn Device, volume: u64, key: Key, loc: Loc) -> Result<Block> {
+pub(crate) fn read_block(meta: &dyn Device, sb: &Superblock, key: Key, loc: Loc) -> Result<Block> {
     let mut bytes = vec![0; loc.bytes() as usize];
     meta.read_at(&mut bytes, loc.offset()).map_err(|source| Error::Io {
         device: meta.name().into(),
@@ -21,13 +21,13 @@ pub(crate) fn read_block(meta: &dyn Device, volume: u64, key: Key, loc: Loc) -> 
         len: loc.bytes(),
         source,
     })?;
-    decode_block(meta.name(), volume, key, loc.offset(), &bytes)
+    decode_block(meta.name(), sb, key, loc.offset(), &bytes)
 }
 
 /// Verifies and decodes the block `key` that was read from byte `offset`.
 pub(crate) fn decode_block(
     device: &str,
-    volume: u64,
+    sb: &Superblock,
     key: Key,
     offset: u64,
     bytes: &[u8],
@@ -39,7 +39,7 @@ pub(crate) fn decode_block(
         detail,
     };
     let (meta, payload) = open(bytes).map_err(|e| bad(e.to_string()))?;
-    if meta.volume != volume {
+    if meta.volume != sb.volume {
         return Err(bad(format!("belongs to volume {:016x}", meta.volume)));
     }
     let right = match key.ifile() {
@@ -55,7 +55,7 @@ pub(crate) fn decode_block(
     let fail = |e: tandem_format::FormatError| bad(e.to_string());
     let body = match meta.kind {
         Kind::Leaf | Kind::Inode => {
-            Body::Leaf(Leaf::decode(payload, meta.count, meta.index).map_err(fail)?)
+            Body::Leaf(Leaf::decode(payload, &meta, &sb.implied()).map_err(fail)?)
         }
         Kind::Table => Body::Table(Table::decode(payload).map_err(fail)?),
         Kind::Extent => Body::Extent(ExtentNode::decode(payload, meta.level).map_err(fail)?),
@@ -131,17 +131,17 @@ pub(crate) fn read_table(core: &Core, key: Key, loc: Loc) -> Result<Block> {
 /// Reads a window, and the block at `loc` out of it; enters what else lives there.
 fn fetch(core: &Core, key: Key, loc: Loc, window: &Window) -> Result<Block> {
     let meta = &*core.meta;
-    let volume = core.state.lock().sb.volume;
+    let sb = &core.state.lock().sb.clone();
     let begun = core.env.monotonic();
     let mut bytes = vec![0; window.len];
     if !window.is_more_than(loc) || meta.read_at(&mut bytes, window.from).is_err() {
         // Also when it is a neighbour that cannot be read.
-        return read_block(meta, volume, key, loc);
+        return read_block(meta, sb, key, loc);
     }
     let took = core.env.monotonic().saturating_sub(begun);
     let at = (loc.offset() - window.from) as usize;
     let own = bytes.get(at..at + loc.bytes() as usize).unwrap_or_default();
-    let block = decode_block(meta.name(), volume, key, loc.offset(), own)?;
+    let block = decode_block(meta.name(), sb, key, loc.offset(), own)?;
     let (found, cut) = claims(window.from, &bytes);
     let living = {
         let mut st = core.state.lock();
@@ -152,7 +152,7 @@ fn fetch(core: &Core, key: Key, loc: Loc, window: &Window) -> Result<Block> {
     for (key, loc) in living {
         let at = (loc.offset() - window.from) as usize;
         let bytes = bytes.get(at..at + loc.bytes() as usize).unwrap_or_default();
-        if let Ok(block) = decode_block(meta.name(), volume, key, loc.offset(), bytes) {
+        if let Ok(block) = decode_block(meta.name(), sb, key, loc.offset(), bytes) {
             blocks.push((key, loc, block));
         }
     }

@@ -160,8 +160,10 @@ fn apply_record(st: &mut State, record: &DeltaRecord) -> Res<()> {
         DeltaRecord::ImapSet { ino, w0, w1 } if ino < limit => {
             st.imap_put(ino, [w0, w1])?;
         }
-        DeltaRecord::ImapClear { ino } if ino < limit => {
-            st.imap_put(ino, [0, 0])?;
+        DeltaRecord::ImapClear { ino, n } if ino < limit => {
+            for ino in ino..ino + n {
+                st.imap_put(ino, [0, 0])?;
+            }
         }
         DeltaRecord::IdFree { id } if id < limit => {
             st.map_set(id, Loc::NONE)?;

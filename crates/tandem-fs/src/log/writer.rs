@@ -4,7 +4,8 @@ use std::io::IoSlice;
 
 use tandem_device::Device;
 use tandem_format::{
-    BLOCK, BlockMeta, GRAIN, Kind, Loc, Summary, SummaryEntry, SummaryFlags, Time, seal,
+    BLOCK, BlockMeta, FormatError, GRAIN, Implied, Kind, Loc, Summary, SummaryEntry, SummaryFlags,
+    Time, seal,
 };
 
 use crate::cache::{Block, Body, Key};
@@ -65,24 +66,29 @@ impl Item {
 }
 
 impl Payload {
-    fn with<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        match self {
+    fn with<R>(
+        &self,
+        implied: &Implied,
+        f: impl FnOnce(&[u8]) -> R,
+    ) -> std::result::Result<R, FormatError> {
+        Ok(match self {
             Payload::Bytes(bytes) => f(bytes),
             Payload::Shared(block) => match &block.body {
-                Body::Leaf(leaf) => f(leaf.payload()),
+                Body::Leaf(leaf) => f(&leaf.encode(block.kind, implied)?),
                 Body::Raw(bytes) => f(bytes),
                 Body::Table(t) => f(&t.encode()),
                 Body::Extent(n) => f(&n.encode()),
                 Body::Words(w) => f(&w.encode()),
                 Body::Imap(i) => f(&i.encode()),
             },
-        }
+        })
     }
 }
 
 /// The end of the log. Only the commit under way writes.
 pub(crate) struct LogWriter {
     pub volume: u64,
+    pub implied: Implied,
     pub crash: u64,
     /// Serial of the next partial segment.
     pub serial: u64,
@@ -143,7 +149,7 @@ impl LogWriter {
         let mut block = Vec::with_capacity(BLOCK * 2);
         for item in items {
             block.clear();
-            let mut crc = self.seal(&item, &mut block);
+            let mut crc = self.seal(meta.name(), &item, &mut block)?;
             if partial.len_with(1, block.len()) > self.room() {
                 let full = std::mem::replace(&mut partial, Partial::new());
                 if !full.entries.is_empty() {
@@ -156,7 +162,7 @@ impl LogWriter {
                 }
                 // The header names the partial segment that the block is in.
                 block.clear();
-                crc = self.seal(&item, &mut block);
+                crc = self.seal(meta.name(), &item, &mut block)?;
             }
             partial.entries.push(SummaryEntry {
                 id: item.id,
@@ -178,7 +184,7 @@ impl LogWriter {
         Ok(placed)
     }
 
-    fn seal(&self, item: &Item, out: &mut Vec<u8>) -> u32 {
+    fn seal(&self, device: &str, item: &Item, out: &mut Vec<u8>) -> Result<u32> {
         let meta = BlockMeta {
             volume: self.volume,
             id: item.id,
@@ -190,7 +196,14 @@ impl LogWriter {
             level: item.level,
             count: item.count,
         };
-        item.payload.with(|payload| seal(out, &meta, payload))
+        item.payload.with(&self.implied, |payload| seal(out, &meta, payload)).map_err(|e| {
+            Error::Corrupt {
+                device: device.into(),
+                what: format!("block {} in memory", item.id),
+                offset: 0,
+                detail: e.to_string(),
+            }
+        })
     }
 
     fn room(&self) -> usize {

@@ -161,9 +161,9 @@ impl Volume {
             if links == 0 {
                 st.name_orphan(ino, parent, name)?;
             } else {
-                if let Some(Home::Entry { dir, key }) = st.imap_get(ino)? {
+                if let Some(Home::Entry { dir, top }) = st.imap_get(ino)? {
                     st.node(dir)?;
-                    st.dir_find_key(dir, key)?;
+                    st.dir_find_home(dir, top, ino)?;
                     st.move_out(ino)?;
                 }
                 st.dir_insert(parent, name, kind, EntryBody::Link(ino))?;

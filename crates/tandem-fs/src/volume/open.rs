@@ -124,6 +124,7 @@ impl Core {
         let geo = sb.geometry();
         let log = LogWriter {
             volume: sb.volume,
+            implied: sb.implied(),
             crash: cp.crash,
             serial: cp.next_serial,
             segment: cp.segment,

@@ -24,7 +24,7 @@ pub(crate) fn read_superblock(meta: &dyn Device) -> Result<Found> {
     let first = read_page(meta, SUPERBLOCK_A);
     let found = match first.as_deref().map(Superblock::decode) {
         Ok(Ok(sb)) => Found { sb, damage: None },
-        Ok(Err(e)) if needs_newer(&e) => return Err(newer(meta, &e)),
+        Ok(Err(e)) if is_other(&e) => return Err(other(meta, &e)),
         Ok(Err(e)) => second(meta, first.as_deref().unwrap_or_default(), e.to_string())?,
         Err(e) => second(meta, &[], e.to_string())?,
     };
@@ -34,12 +34,18 @@ pub(crate) fn read_superblock(meta: &dyn Device) -> Result<Found> {
     Ok(found)
 }
 
-fn needs_newer(e: &FormatError) -> bool {
-    matches!(e, FormatError::NewerVersion { .. } | FormatError::UnknownIncompat { .. })
+fn is_other(e: &FormatError) -> bool {
+    matches!(
+        e,
+        FormatError::NewerVersion { .. }
+            | FormatError::OlderVersion { .. }
+            | FormatError::UnknownIncompat { .. }
+    )
 }
 
-fn newer(meta: &dyn Device, e: &FormatError) -> Error {
-    volume_error(meta, format!("{e}; use a newer version of tandem"))
+fn other(meta: &dyn Device, e: &FormatError) -> Error {
+    let which = if matches!(e, FormatError::OlderVersion { .. }) { "an older" } else { "a newer" };
+    volume_error(meta, format!("{e}; use {which} version of tandem"))
 }
 
 fn shrunk(meta: &dyn Device, meta_size: u64) -> Error {
@@ -64,7 +70,7 @@ fn second(meta: &dyn Device, first: &[u8], damage: String) -> Result<Found> {
             // An earlier volume's, which mkfs has not written over.
             Ok(sb) if volume.is_some_and(|volume| volume != sb.volume) => {}
             Ok(sb) => return Ok(Found { sb, damage: Some(damage) }),
-            Err(e) if needs_newer(&e) => return Err(newer(meta, &e)),
+            Err(e) if is_other(&e) => return Err(other(meta, &e)),
             Err(_) => {}
         }
     }

@@ -11,6 +11,7 @@ mod directories;
 
 use std::sync::OnceLock;
 
+use tandem_format::{Body, Leaf};
 use tandem_fs::MkfsOptions;
 use tandem_fs::check::CheckReport;
 
@@ -39,11 +40,20 @@ fn damaged(f: impl FnOnce(&Image<'_>)) -> CheckReport {
     rig.check()
 }
 
-/// Puts other bytes of the same length into a leaf.
-fn patch(image: &Image<'_>, id: u64, from: &[u8], to: &[u8]) {
-    assert_eq!(from.len(), to.len());
-    image.edit(id, |_, payload| {
-        let at = payload.windows(from.len()).position(|w| w == from).unwrap();
-        payload[at..at + to.len()].copy_from_slice(to);
-    });
+/// Gives the entry in a slot another key and name.
+fn reenter(leaf: &mut Leaf, slot: usize, key: u64, name: &[u8]) {
+    let entry = leaf.entry(slot);
+    let (kind, record) = (
+        entry.kind,
+        match entry.body {
+            Body::Embedded(bytes) => Ok(bytes.to_vec()),
+            Body::Link(ino) => Err(ino),
+        },
+    );
+    leaf.remove(slot);
+    let body = match &record {
+        Ok(bytes) => Body::Embedded(bytes),
+        Err(ino) => Body::Link(*ino),
+    };
+    leaf.insert(key, kind, name, body).unwrap();
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use tandem_device::Device;
 use tandem_format::{
-    BlockMeta, Body, CHECKPOINTS, Checkpoint, Content, GRAIN, IMAP_PER_BLOCK, Kind, Leaf, Loc,
-    Record, Summary, Superblock, Words, crc, open, seal,
+    BlockMeta, Body, CHECKPOINTS, Checkpoint, Content, GRAIN, IMAP_PER_BLOCK, ImapBlock, Kind,
+    Leaf, Loc, Record, Summary, Superblock, Words, crc, open, seal,
 };
 
 use crate::rig::Rig;
@@ -85,7 +85,8 @@ impl<'a> Image<'a> {
     pub fn write(&self, loc: Loc, meta: &BlockMeta, payload: &[u8]) {
         let mut bytes = Vec::new();
         let block_crc = seal(&mut bytes, meta, payload);
-        assert_eq!(bytes.len() as u64, loc.bytes(), "the block's length must stay");
+        assert!(bytes.len() as u64 <= loc.bytes(), "the block must not grow");
+        bytes.resize(loc.bytes() as usize, 0);
         let (at, mut segment) = self.partial_of(loc);
         let mut summary = Summary::decode(&segment[at..]).unwrap();
         let start = self.segment_start(loc) + at as u64;
@@ -146,22 +147,20 @@ impl<'a> Image<'a> {
 
     /// Both words of an entry of the i-node map.
     pub fn home(&self, ino: u64) -> [u64; 2] {
-        let (_, payload) = self.read(self.tables[&(Kind::Imap as u8, 0, ino / 252)]);
-        let at = (ino % 252) as usize * 16;
-        let word = |at: usize| {
-            payload.get(at..at + 8).map_or(0, |w| u64::from_le_bytes(w.try_into().unwrap()))
-        };
-        [word(at), word(at + 8)]
+        let n = IMAP_PER_BLOCK as u64;
+        let (_, payload) = self.read(self.tables[&(Kind::Imap as u8, 0, ino / n)]);
+        ImapBlock::decode(&payload).unwrap().entries[(ino % n) as usize]
     }
 
     /// Changes an entry of the i-node map.
     pub fn set_home(&self, ino: u64, words: [u64; 2]) {
         let n = IMAP_PER_BLOCK as u64;
         let loc = self.tables[&(Kind::Imap as u8, 0, ino / n)];
-        self.edit_at(loc, |_, payload| {
-            let at = (ino % n) as usize * 16;
-            payload[at..at + 8].copy_from_slice(&words[0].to_le_bytes());
-            payload[at + 8..at + 16].copy_from_slice(&words[1].to_le_bytes());
+        self.edit_at(loc, |meta, payload| {
+            let mut block = ImapBlock::decode(payload).unwrap();
+            block.entries[(ino % n) as usize] = words;
+            *payload = block.encode();
+            meta.count = block.count();
         });
     }
 
@@ -170,7 +169,7 @@ impl<'a> Image<'a> {
         let leaves = self.blocks(Kind::Leaf).into_iter().chain(self.blocks(Kind::Inode));
         let mut records = Vec::new();
         for (id, meta, payload) in leaves {
-            let leaf = Leaf::decode(&payload, meta.count, meta.index).unwrap();
+            let leaf = Leaf::decode(&payload, &meta, &self.sb.implied()).unwrap();
             for slot in 0..leaf.count() as usize {
                 if let Body::Embedded(bytes) = leaf.entry(slot).body {
                     records.push((id, slot, Record::decode(bytes).unwrap()));
@@ -183,7 +182,7 @@ impl<'a> Image<'a> {
     /// The entry of this name in any directory: its leaf and slot.
     pub fn entry(&self, name: &str) -> (u64, usize) {
         for (id, meta, payload) in self.blocks(Kind::Leaf) {
-            let leaf = Leaf::decode(&payload, meta.count, meta.index).unwrap();
+            let leaf = Leaf::decode(&payload, &meta, &self.sb.implied()).unwrap();
             let is = |slot: &usize| leaf.entry(*slot).name == name.as_bytes();
             if let Some(slot) = (0..leaf.count() as usize).find(is) {
                 return (id, slot);
@@ -192,12 +191,12 @@ impl<'a> Image<'a> {
         panic!("no entry {name}");
     }
 
-    /// Changes a leaf; its length in grains stays.
+    /// Changes a leaf, which must not grow.
     pub fn edit_leaf(&self, id: u64, f: impl FnOnce(&mut Leaf)) {
         self.edit(id, |meta, payload| {
-            let mut leaf = Leaf::decode(payload, meta.count, meta.index).unwrap();
+            let mut leaf = Leaf::decode(payload, meta, &self.sb.implied()).unwrap();
             f(&mut leaf);
-            *payload = leaf.payload().to_vec();
+            *payload = leaf.encode(meta.kind, &self.sb.implied()).unwrap();
             meta.count = leaf.count();
         });
     }
@@ -210,11 +209,12 @@ impl<'a> Image<'a> {
             let mut bytes = Vec::new();
             rec.encode(&mut bytes);
             let (meta, payload) = self.read(self.map[&id]);
-            let mut leaf = Leaf::decode(&payload, meta.count, meta.index).unwrap();
+            let mut leaf = Leaf::decode(&payload, &meta, &self.sb.implied()).unwrap();
             let fits = leaf.replace(slot, Body::Embedded(&bytes)).is_ok();
-            let len = (64 + leaf.payload().len() as u64).next_multiple_of(64);
+            let packed = leaf.encode(meta.kind, &self.sb.implied()).unwrap();
+            let len = (64 + packed.len() as u64).next_multiple_of(64);
             if fits && len == self.map[&id].bytes() {
-                self.edit(id, |_, payload| *payload = leaf.payload().to_vec());
+                self.edit(id, |_, payload| *payload = packed);
                 return rec.ino;
             }
         }

@@ -21,7 +21,7 @@ const USAGE: &str = "\
 locality_bench [OPTION…]         all measures, as Markdown tables
 locality_bench age DIR           age the file system that DIR is on (any file system)
 
-  --only six,affinity,tree,aged  which measures
+  --only six,affinity,fresh,tree,aged  which measures
   --fs tandem,ext2,ext3,ext4,xfs,btrfs   for the six tests
   --tree-fs tandem,ext4          for the measures on a source tree
   --runs 3                       runs of the six tests; medians are shown
@@ -145,6 +145,9 @@ fn main() -> Res<()> {
     }
     if args.wants("affinity") {
         affinity::all(&args)?;
+    }
+    if args.wants("fresh") {
+        tree::fresh(&args)?;
     }
     if args.wants("tree") {
         tree::all(&args)?;

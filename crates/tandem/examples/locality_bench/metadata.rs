@@ -112,7 +112,7 @@ pub fn relocation(fs: &mut Fs) -> Res<()> {
 }
 
 /// `rm -rf` of a directory.
-pub fn removal(volumes: &mut [Fs], below: &str) -> Res<()> {
+pub fn removal(volumes: &mut [Fs], below: &str, title: &str) -> Res<()> {
     let mut sums = Vec::new();
     for fs in volumes.iter_mut() {
         eprintln!("rm -rf: {}", fs.name);
@@ -142,7 +142,7 @@ pub fn removal(volumes: &mut [Fs], below: &str) -> Res<()> {
         })
         .collect();
     let head = ["", "reads (M + D)", "writes", "sectors read", "sectors written", "s"];
-    show("rm -rf of the tree, cold", &head, &rows);
+    show(title, &head, &rows);
     let of = |name: &str| sums.iter().find(|s| s.0 == name).map(|s| s.1.work.sum());
     if let (Some(tandem), Some(ext4)) = (of("tandem"), of("ext4")) {
         let requests = tandem.requests() as f64 / ext4.requests().max(1) as f64;

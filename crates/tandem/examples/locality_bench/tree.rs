@@ -36,7 +36,7 @@ pub fn all(args: &Args) -> Res<()> {
         contents::add_layout(&mut layouts, fs, "cp -a", "copy")?;
     }
     contents::diff(&mut volumes, &tree, "copy")?;
-    metadata::removal(&mut volumes, &tree)?;
+    metadata::removal(&mut volumes, &tree, "rm -rf of the tree, cold, after all of this")?;
     for mut fs in volumes {
         fs.end()?;
     }
@@ -48,6 +48,19 @@ pub fn all(args: &Args) -> Res<()> {
     contents::show_layouts("Continuity", &layouts);
     crate::table::show("grep -r, cold", &contents::READ_HEAD, &reads);
     Ok(())
+}
+
+/// Removal of a tree that nobody has read since it was unpacked.
+pub fn fresh(args: &Args) -> Res<()> {
+    let mut volumes = Vec::new();
+    for name in &args.tree_fs {
+        eprintln!("untar: {name}");
+        let fs = Fs::make_sized(&args.setup, name, META, DATA)?;
+        affinity::untar(&args.tree, &[], &fs.root())?;
+        volumes.push(fs);
+    }
+    metadata::removal(&mut volumes, &args.top(), "rm -rf of a fresh tree, cold")?;
+    volumes.iter_mut().try_for_each(Fs::end)
 }
 
 const PLAIN: &str = "continuous=off,cross-file=off";

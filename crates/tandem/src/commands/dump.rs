@@ -32,7 +32,7 @@ pub fn run(args: &DumpArgs) -> Result<u8> {
             let reader = Reader::open(&device)?;
             let Some(loc) = reader.locate(*id)? else { bail!("block {id} does not exist") };
             let block = reader.read(loc)?;
-            show::block(&block, loc, &mut out);
+            show::block(&block, loc, &reader.superblock.implied(), &mut out);
         }
     }
     output::print(&out.render())?;

@@ -6,6 +6,7 @@ use tandem_format::{Kind, Leaf};
 use tandem_fs::check::ProblemKind as P;
 use tandem_fs::{Cred, Error, MkfsOptions, ROOT, RenameFlags};
 
+use super::reenter;
 use crate::image::Image;
 use crate::rig::Rig;
 
@@ -39,7 +40,7 @@ fn damaged(f: impl FnOnce(&Image<'_>, &[u64])) -> Rig {
 
 fn read(image: &Image<'_>, id: u64) -> Leaf {
     let (meta, payload) = image.read(image.map[&id]);
-    Leaf::decode(&payload, meta.count, meta.index).unwrap()
+    Leaf::decode(&payload, &meta, &image.sb.implied()).unwrap()
 }
 
 #[test]
@@ -58,11 +59,9 @@ fn check_finds_them() {
     assert!(report.problems.iter().any(|p| p.kind == P::Directory), "{report:#?}");
     let rig = damaged(|image, chain| {
         let taken = read(image, chain[0]).entry(0).key;
-        image.edit(chain[1], |meta, payload| {
-            let leaf = Leaf::decode(payload, meta.count, meta.index).unwrap();
-            let old = leaf.entry(0).key;
-            let at = payload.windows(8).position(|w| w == old.to_le_bytes()).unwrap();
-            payload[at..at + 8].copy_from_slice(&taken.to_le_bytes());
+        image.edit_leaf(chain[1], |leaf| {
+            let name = leaf.entry(0).name.to_vec();
+            reenter(leaf, 0, taken, &name);
         });
     });
     let report = rig.check();

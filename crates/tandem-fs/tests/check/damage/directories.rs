@@ -2,22 +2,28 @@
 
 use std::time::Duration;
 
-use tandem_format::{Body, Content, Kind, Leaf, Table};
+use tandem_format::{Body, Content, Kind, Leaf, Table, name_key};
 use tandem_fs::check::ProblemKind as P;
 use tandem_fs::{MkfsOptions, MountOptions};
 
-use super::{damaged, patch};
+use super::{damaged, reenter};
 use crate::image::Image;
 use crate::rig::{Rig, assert_kinds};
 
 #[test]
 fn names() {
-    for name in [&b"smbll-attributes"[..], b"small/attributes", b"small\0attributes"] {
+    let cases: [(&[u8], &[P]); 3] = [
+        (b"smbll-attributes", &[P::InodeMap]),
+        (b"small/attributes", &[P::InodeMap, P::Name]),
+        (b"small\0attributes", &[P::InodeMap, P::Name]),
+    ];
+    for (name, kinds) in cases {
         let report = damaged(|image| {
-            let (leaf, _) = image.entry("small-attributes");
-            patch(image, leaf, b"small-attributes", name);
+            let (leaf, slot) = image.entry("small-attributes");
+            let rev = name_key(image.sb.hash_key, image.sb.hash_bits, name);
+            image.edit_leaf(leaf, |leaf| reenter(leaf, slot, rev << 15, name));
         });
-        assert_kinds(&report, &[P::Name]);
+        assert_kinds(&report, kinds);
     }
 }
 
@@ -115,7 +121,7 @@ fn directory_tables() {
 fn circles_of_directories() {
     let link = |image: &Image<'_>, (id, slot): (u64, usize)| {
         let (meta, payload) = image.read(image.map[&id]);
-        match Leaf::decode(&payload, meta.count, meta.index).unwrap().entry(slot).body {
+        match Leaf::decode(&payload, &meta, &image.sb.implied()).unwrap().entry(slot).body {
             Body::Link(ino) => ino,
             Body::Embedded(_) => panic!("embedded"),
         }
@@ -164,10 +170,12 @@ fn the_hidden_directory() {
         rig.check()
     };
     let report = damaged(&|image| {
-        let (id, _) = image.entry(&format!("{ino:016x}"));
-        patch(image, id, format!("{ino:016x}").as_bytes(), b"000000000000000f");
+        let (id, slot) = image.entry(&format!("{ino:016x}"));
+        let name = b"000000000000000f";
+        let rev = name_key(image.sb.hash_key, image.sb.hash_bits, name);
+        image.edit_leaf(id, |leaf| reenter(leaf, slot, rev << 15, name));
     });
-    assert_kinds(&report, &[P::HiddenDirectory, P::Name]);
+    assert_kinds(&report, &[P::HiddenDirectory, P::InodeMap]);
     let report = damaged(&|image| {
         image.edit_record(|rec| rec.ino == ino, |rec| rec.nlink = 2);
     });

@@ -108,7 +108,9 @@ impl Reader<'_> {
     fn change(&mut self, record: &DeltaRecord) {
         match *record {
             DeltaRecord::ImapSet { ino, w0, w1 } => drop(self.homes.insert(ino, [w0, w1])),
-            DeltaRecord::ImapClear { ino } => drop(self.homes.insert(ino, [0; 2])),
+            DeltaRecord::ImapClear { ino, n } => {
+                self.homes.extend((ino..ino.saturating_add(n)).map(|ino| (ino, [0; 2])));
+            }
             DeltaRecord::IdFree { id } => drop(self.moved.insert(id, None)),
             _ => {}
         }

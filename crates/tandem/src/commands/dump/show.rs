@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use tandem_format::{
-    Body, Checkpoint, Content, DeltaRecord, Extent, ExtentNode, GroupEntry, ImapBlock, Kind, Leaf,
-    Loc, Record, SegEntry, Summary, SummaryEntry, SummaryFlags, Superblock, Table, Time, Words,
-    Xattrs,
+    Body, Checkpoint, Content, DeltaRecord, Extent, ExtentNode, GroupEntry, ImapBlock, Implied,
+    Kind, Leaf, Loc, Record, SegEntry, Summary, SummaryEntry, SummaryFlags, Superblock, Table,
+    Time, Words, Xattrs,
 };
 
 use super::reader::Block;
@@ -281,7 +281,7 @@ pub fn leaf(id: u64, leaf: &Leaf, out: &mut Listing) {
 }
 
 /// A metadata block of any kind.
-pub fn block(block: &Block, loc: Loc, out: &mut Listing) {
+pub fn block(block: &Block, loc: Loc, implied: &Implied, out: &mut Listing) {
     let meta = &block.meta;
     out.heading(format!("block {} ({:?})", meta.id, meta.kind))
         .row("place", location(loc))
@@ -292,17 +292,15 @@ pub fn block(block: &Block, loc: Loc, out: &mut Listing) {
         .row("crash count", meta.crash.to_string())
         .row("serial", grouped(meta.serial))
         .row("payload", format!("{} bytes", block.payload.len()));
-    if let Err(error) = payload(block, out) {
+    if let Err(error) = payload(block, implied, out) {
         out.row("damaged", format!("{error:#}"));
     }
 }
 
-fn payload(block: &Block, out: &mut Listing) -> Result<()> {
+fn payload(block: &Block, implied: &Implied, out: &mut Listing) -> Result<()> {
     let (meta, bytes) = (&block.meta, &block.payload[..]);
     match meta.kind {
-        Kind::Leaf | Kind::Inode => {
-            leaf(meta.id, &Leaf::decode(bytes, meta.count, meta.index)?, out)
-        }
+        Kind::Leaf | Kind::Inode => leaf(meta.id, &Leaf::decode(bytes, meta, implied)?, out),
         Kind::Table => {
             let table = Table::decode(bytes)?;
             out.row("depth", table.depth.to_string());

@@ -15,14 +15,16 @@ use crate::output::Listing;
 
 const ROOT_INO: u64 = 1;
 /// In an i-node map entry's second word: the record lies in an i-node block, whose id is the first
-/// word. Without it, it lies in the directory that is the first word, under the key that is the
-/// second.
+/// word. Without it, it lies in the directory that is the first word, in an entry whose reversed
+/// hash begins with the second.
 const IN_BLOCK: u64 = 1 << 63;
 /// In a directory's root and in tables: the id is that of a table.
 const TABLE: u64 = 1 << 63;
 /// More directories within each other than any path can name are a cycle.
 const MAX_DEPTH: usize = 100_000;
 const REV_BITS: u8 = 48;
+/// Bits of a reversed hash that the i-node map has.
+const TOP_BITS: u8 = 24;
 
 impl Reader<'_> {
     /// An i-node's record and a word on where it lies.
@@ -49,10 +51,10 @@ impl Reader<'_> {
             }
             at = w0;
         };
-        while let Some((ino, key, dir)) = way.pop() {
+        while let Some((ino, top, dir)) = way.pop() {
             let root = directory(&record)?;
-            let bytes = self
-                .find(&root, key)?
+            let (key, bytes) = self
+                .find(&root, top, ino)?
                 .ok_or_else(|| anyhow!("i-node {ino} is not in its directory {dir}"))?;
             record = decode(ino, &bytes)?;
             home = format!("entry {key:#017x} of directory {dir}");
@@ -62,7 +64,7 @@ impl Reader<'_> {
 
     fn leaf(&self, id: u64, kind: Kind) -> Result<Leaf> {
         let block = self.block(id, kind)?;
-        Leaf::decode(&block.payload, block.meta.count, block.meta.index)
+        Leaf::decode(&block.payload, &block.meta, &self.superblock.implied())
             .with_context(|| format!("block {id}"))
     }
 
@@ -102,13 +104,29 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    /// The record in the directory entry with this key.
-    fn find(&self, dir: &DirRoot, key: u64) -> Result<Option<Vec<u8>>> {
-        let first = self.first_leaf(dir.root, key >> 15)?;
-        self.chain(first, |leaf| match leaf.entry(leaf.find_key(key)?).body {
-            Body::Embedded(bytes) => Some(bytes.to_vec()),
-            Body::Link(_) => None,
-        })
+    /// Key and record of an i-node in a directory, in an entry whose hash has this top.
+    fn find(&self, dir: &DirRoot, top: u64, ino: u64) -> Result<Option<(u64, Vec<u8>)>> {
+        let end = (top.min(1 << TOP_BITS) + 1) << (REV_BITS - TOP_BITS);
+        let mut from = top << (REV_BITS - TOP_BITS);
+        while from < end.min(1 << REV_BITS) {
+            let mut next = None;
+            let first = self.first_leaf(dir.root, from)?;
+            let found = self.chain(first, |leaf| {
+                next.get_or_insert(leaf.prefix() + (1 << (REV_BITS - leaf.depth())));
+                let slots = leaf.lower_bound(from << 15)..leaf.count() as usize;
+                slots.map(|slot| leaf.entry(slot)).find_map(|entry| match entry.body {
+                    Body::Embedded(bytes) if record_ino(bytes) == Some(ino) => {
+                        Some((entry.key, bytes.to_vec()))
+                    }
+                    _ => None,
+                })
+            })?;
+            if found.is_some() {
+                return Ok(found);
+            }
+            from = next.unwrap_or(end).max(from + 1);
+        }
+        Ok(None)
     }
 
     /// The i-node number that a name in a directory leads to.
