@@ -226,7 +226,7 @@ impl<'a> BitReader<'a> {
     /// The bytes behind the one that was begun, which must be filled up with zeros.
     pub fn rest(self) -> Result<&'a [u8], FormatError> {
         let whole = self.at.div_ceil(8);
-        if self.at % 8 != 0 && self.bytes[whole - 1] >> (self.at % 8) != 0 {
+        if !self.at.is_multiple_of(8) && self.bytes[whole - 1] >> (self.at % 8) != 0 {
             return Err(FormatError::invalid(self.structure, "padding", "not zero"));
         }
         Ok(&self.bytes[whole..])

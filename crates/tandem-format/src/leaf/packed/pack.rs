@@ -8,7 +8,7 @@ use crate::record::{Content, Record};
 
 /// The payload of a leaf, or of an i-node block, whose entries have no names.
 pub fn pack(leaf: &Leaf, named: bool, implied: &Implied) -> Result<Vec<u8>, FormatError> {
-    let count = leaf.count as usize;
+    let count = leaf.count;
     let mut entries = Vec::with_capacity(count);
     let mut records = Vec::with_capacity(count);
     for (ino, slot) in order(leaf)? {
