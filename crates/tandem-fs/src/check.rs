@@ -23,6 +23,7 @@ mod open;
 mod parents;
 mod pass;
 mod place;
+mod repair;
 mod report;
 mod scan;
 mod settle;
@@ -45,6 +46,7 @@ use pass::{Counts, Lists, Pass};
 use report::Findings;
 use totals::Usage;
 
+pub use repair::{Repair, RepairKind, RepairReport, Repairs, repair};
 pub use report::{CheckReport, Problem, ProblemKind, Progress};
 
 /// How often a volume is read again, to say what is wrong with it.

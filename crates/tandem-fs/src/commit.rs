@@ -45,6 +45,9 @@ pub(crate) struct Committer {
     pub logged: bool,
     /// The next checkpoint is the last one: the volume is clean after it.
     pub closing: bool,
+    /// A repair: nothing that is logged counts before its one checkpoint, whatever checkpoints
+    /// there are.
+    pub repairing: bool,
 }
 
 /// What a commit brings to D first.
@@ -176,8 +179,9 @@ impl Core {
         let due = self.opts.checkpoint.as_nanos() as u64;
         let checkpoint = checkpoint
             || c.closing
-            || (c.logged && self.env.monotonic().saturating_sub(c.checkpoint_at) > due)
-            || self.tables_are_many();
+            || !c.repairing
+                && ((c.logged && self.env.monotonic().saturating_sub(c.checkpoint_at) > due)
+                    || self.tables_are_many());
         self.state.lock().settle_relocation(self.env.monotonic(), c.closing);
         let frozen = loop {
             files.append(&mut self.state.lock().must_flush);

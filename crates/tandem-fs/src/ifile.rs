@@ -45,7 +45,8 @@ pub(crate) enum Home {
 }
 
 impl Home {
-    fn words(self) -> [u64; 2] {
+    /// As the i-node map has it.
+    pub fn words(self) -> [u64; 2] {
         match self {
             Home::Entry { dir, top } => [dir, top.into()],
             Home::Block(id) => [id, IN_BLOCK],

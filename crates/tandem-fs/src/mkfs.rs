@@ -3,6 +3,8 @@
 
 mod plan;
 
+pub(crate) use plan::{default_segment_size, groups};
+
 use std::sync::Arc;
 
 use tandem_device::Device;
@@ -154,7 +156,8 @@ impl Core {
     }
 }
 
-fn directory(ino: Ino, now: tandem_format::Time) -> Record {
+/// The record of a new directory without entries, that of root's parent.
+pub(crate) fn directory(ino: Ino, now: tandem_format::Time) -> Record {
     Record {
         ino,
         generation: 1,

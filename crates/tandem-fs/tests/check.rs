@@ -12,6 +12,8 @@ mod fill;
 mod image;
 #[path = "check/large.rs"]
 mod large;
+#[path = "check/repair.rs"]
+mod repair;
 #[path = "check/rig.rs"]
 mod rig;
 #[path = "check/sound.rs"]

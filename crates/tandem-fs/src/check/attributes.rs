@@ -93,6 +93,29 @@ impl Pass<'_> {
     }
 }
 
+/// Of attribute bytes, those of the attributes that are as they must be.
+pub(super) fn sound(directory: bool, mut bytes: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(bytes.len());
+    let mut names: Vec<(u8, &[u8])> = Vec::new();
+    let mut from = bytes;
+    while let Some(Attribute { class, name, value }) = take(&mut bytes) {
+        let taken = from.len() - bytes.len();
+        let list = match (class, name) {
+            (SYSTEM, b"posix_acl_access") => is_acl(value),
+            (SYSTEM, b"posix_acl_default") => directory && is_acl(value),
+            _ => class != SYSTEM,
+        };
+        let fits = CLASSES.contains(&class) && !name.is_empty() && value.len() <= VALUE_MAX;
+        let fits = fits && kept.len() + taken <= TOTAL_MAX as usize;
+        if list && fits && !names.contains(&(class, name)) {
+            kept.extend_from_slice(&from[..taken]);
+            names.push((class, name));
+        }
+        from = bytes;
+    }
+    kept
+}
+
 struct Attribute<'a> {
     class: u8,
     name: &'a [u8],

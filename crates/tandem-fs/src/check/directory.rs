@@ -17,7 +17,7 @@ use crate::types::{FileKind, LIMBO};
 pub(super) const SEQ_MAX: u64 = (1 << 15) - 4;
 
 /// Why a name cannot be.
-fn bad_name(name: &[u8]) -> Option<&'static str> {
+pub(super) fn bad_name(name: &[u8]) -> Option<&'static str> {
     match name {
         b"" => Some("an empty name"),
         b"." | b".." => Some("a name that every directory has"),

@@ -17,7 +17,7 @@ use crate::ifile::Home;
 use crate::types::{FileKind, LIMBO, ROOT, SIZE_MAX};
 
 /// The longest target of a symbolic link, in bytes.
-const TARGET_MAX: u64 = 4095;
+pub(super) const TARGET_MAX: u64 = 4095;
 
 /// Where a record was found.
 pub(super) struct Source<'a> {

@@ -20,9 +20,13 @@ pub(super) struct Opened {
     pub core: Core,
     pub sb: Superblock,
     pub cp: Checkpoint,
+    /// Where the checkpoint is.
+    pub area: usize,
     pub recovered_commits: u64,
     /// Where the log goes on: segment, byte in it, and the segment after it.
     pub end: (u64, u32, u64),
+    /// Serial number of the partial segment that would come there.
+    pub end_serial: u64,
     pub tables: Tables,
     pub map: BlockMap,
 }
@@ -84,9 +88,10 @@ pub(super) fn open(
     let end = recovered.map_or((cp.segment, cp.offset, cp.next_segment), |r| {
         (r.segment, r.offset, r.next_segment)
     });
+    let end_serial = recovered.map_or(cp.next_serial, |r| r.serial);
     let recovered_commits = recovered.map_or(0, |r| r.commits);
     let map = BlockMap::new(&core, &tables, memory / 4);
-    Ok(Opened { core, sb, cp, recovered_commits, end, tables, map })
+    Ok(Opened { core, sb, cp, area, recovered_commits, end, end_serial, tables, map })
 }
 
 /// Reads both superblocks.
@@ -108,7 +113,7 @@ fn superblock(meta: &dyn Device, findings: &Findings) -> Result<Superblock> {
 }
 
 /// The data device, if it can be the volume's.
-fn data_device(
+pub(super) fn data_device(
     meta: &Arc<dyn Device>,
     data: Option<Arc<dyn Device>>,
     sb: &Superblock,
@@ -167,7 +172,7 @@ fn data_device(
 }
 
 /// Reads both checkpoints; returns the newer with its area.
-fn checkpoint(
+pub(super) fn checkpoint(
     meta: &dyn Device,
     sb: &Superblock,
     findings: &Findings,

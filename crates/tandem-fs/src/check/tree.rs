@@ -8,13 +8,13 @@ use super::place::{ID_LIMIT, Place};
 use super::report::ProblemKind;
 
 /// What a node's parent says of it.
-struct Below {
-    id: u64,
-    level: u8,
+pub(super) struct Below {
+    pub id: u64,
+    pub level: u8,
     /// Its first file block; the root's is not said.
-    first: Option<u64>,
+    pub first: Option<u64>,
     /// The next node's first file block.
-    bound: u64,
+    pub bound: u64,
 }
 
 impl Pass<'_> {
@@ -94,7 +94,7 @@ impl Pass<'_> {
 }
 
 /// What is wrong with where a node lies.
-fn misplaced(node: &ExtentNode, below: &Below) -> Option<&'static str> {
+pub(super) fn misplaced(node: &ExtentNode, below: &Below) -> Option<&'static str> {
     let ends = |e: &Extent| e.logical.saturating_add(e.len.into());
     let (first, end) = match below.level {
         0 => (node.extents.first()?.logical, node.extents.last().map_or(0, ends)),

@@ -41,7 +41,7 @@ impl Core {
         let gone = self.known_ids(std::mem::take(&mut frozen.running.freed_ids))?;
         let tables = frozen.tables.take();
         if !(frozen.blocks.is_empty() && frozen.running.is_empty() && gone.is_empty()) {
-            self.log_commit(c, frozen, &gone)?;
+            self.log_commit(c, frozen, &gone, tables.is_some())?;
             c.logged = true;
             self.counters.commits.fetch_add(1, Ordering::Relaxed);
         } else {
@@ -59,7 +59,13 @@ impl Core {
         Ok(freed)
     }
 
-    fn log_commit(&self, c: &mut Committer, frozen: Frozen, gone: &[u64]) -> Result<()> {
+    fn log_commit(
+        &self,
+        c: &mut Committer,
+        frozen: Frozen,
+        gone: &[u64],
+        last: bool,
+    ) -> Result<()> {
         let commit = frozen.commit;
         let freed_inos = frozen.running.freed_inos.clone();
         let deltas = delta_items(&frozen, gone);
@@ -77,7 +83,8 @@ impl Core {
         let fresh = items.iter().position(|item| item.stamp.is_some()).unwrap_or(items.len());
         items.splice(fresh..fresh, deltas);
         let (now, before) = (self.env.now(), c.log.bytes);
-        let flags = SummaryFlags::empty();
+        let flags =
+            if c.repairing && !last { SummaryFlags::CONTINUES } else { SummaryFlags::empty() };
         let placed =
             c.log.append(&*self.meta, &self.state, commit, now, flags, items.into_iter())?;
         if !planted(Planted::NoCommitFlush) {

@@ -124,6 +124,9 @@ impl Core {
 
     /// Two writers of one volume can never both commit: the newest checkpoint on M must be ours.
     fn fence(&self, c: &Committer) -> Result<()> {
+        if c.repairing {
+            return Ok(());
+        }
         let newest = read_checkpoint(&*self.meta, c.area)?;
         let other = read_checkpoint(&*self.meta, 1 - c.area).ok();
         let overtaken = other.is_some_and(|o| o.order() > c.checkpoint.order());

@@ -71,13 +71,7 @@ pub(super) fn plan(
             "{holder}: too small: {data_size} bytes for data, at least {DATA_MIN} are needed"
         ));
     }
-    let default_segment = match meta_size {
-        0..0x200_0000 => 64 << 10,
-        0x200_0000..0x800_0000 => 256 << 10,
-        0x800_0000..0x400_0000_0000 => 1 << 20,
-        _ => SEGMENT_SIZES[1],
-    };
-    let segment_size = o.segment_size.unwrap_or(default_segment);
+    let segment_size = o.segment_size.unwrap_or(default_segment_size(meta_size));
     if !segment_size.is_power_of_two() || !(65536..=8 << 20).contains(&segment_size) {
         return invalid(format!(
             "segment size {segment_size}: must be a power of two from 65536 to 8388608"
@@ -134,9 +128,19 @@ pub(super) fn plan(
     })
 }
 
+/// The length of a segment in a metadata area of `meta_size` bytes, unless mkfs is told otherwise.
+pub(crate) fn default_segment_size(meta_size: u64) -> u32 {
+    match meta_size {
+        0..0x200_0000 => 64 << 10,
+        0x200_0000..0x800_0000 => 256 << 10,
+        0x800_0000..0x400_0000_0000 => 1 << 20,
+        _ => SEGMENT_SIZES[1],
+    }
+}
+
 /// Data blocks of a group and the number of groups. Groups grow before there are many: something of
 /// each is always in memory.
-fn groups(blocks: u64) -> Option<(u32, u32)> {
+pub(crate) fn groups(blocks: u64) -> Option<(u32, u32)> {
     const MANY: [u32; 2] = [1 << 16, GROUPS_MAX];
     const LARGE: [u32; 2] = [1 << 20, GROUP_BLOCKS_MAX];
     let mut group_blocks: u32 = 1 << 15;

@@ -170,6 +170,12 @@ impl State {
         Ok(())
     }
 
+    /// Replaces all attributes of a node that is in memory by encoded ones.
+    pub(crate) fn restore_xattrs(&mut self, ino: Ino, bytes: &[u8]) -> Res<()> {
+        let list = parse(ino, bytes)?;
+        self.set_xattrs(ino, &list)
+    }
+
     /// Changes or removes one attribute of a node that is in memory.
     pub(crate) fn put_xattr(
         &mut self,

@@ -151,6 +151,7 @@ impl Core {
             checkpoint_at,
             logged: false,
             closing: false,
+            repairing: false,
         };
         Ok(Core {
             state: Mutex::new(state),

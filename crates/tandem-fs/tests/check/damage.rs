@@ -32,11 +32,12 @@ fn filled() -> &'static Rig {
     })
 }
 
-/// Damages a copy of it, and checks that.
+/// Damages a copy of it, checks that, and repairs it.
 #[track_caller]
 fn damaged(f: impl FnOnce(&Image<'_>)) -> CheckReport {
     let rig = filled().copy();
     f(&Image::new(&rig));
+    crate::repair::repairs(&rig);
     rig.check()
 }
 
