@@ -51,7 +51,13 @@ pub(super) fn superblock(
     if matches!(page.as_deref().map(Superblock::decode), Ok(Err(e)) if newer(&e)) {
         return Err(error);
     }
-    let Some(sb) = made_up(meta, data, env) else { return Err(error) };
+    let Some(sb) = made_up(meta, data, env) else {
+        let label = data.and_then(|data| DataLabel::decode(&read_page(&**data, 0).ok()?).ok());
+        let checkpoint = CHECKPOINTS
+            .iter()
+            .any(|&at| read_page(&**meta, at).is_ok_and(|page| Checkpoint::decode(&page).is_ok()));
+        return Err(if label.is_some() && !checkpoint { nothing_left(&**meta) } else { error });
+    };
     let detail = "both are lost: put together from the checkpoints, the log and the data label; volume label and date are lost, and all directories are built anew under a new hash key";
     repairs.add(RepairKind::Superblock, format!("{}: superblocks", meta.name()), detail);
     Ok(FoundSuperblock { sb, rebuilt: true })

@@ -89,7 +89,7 @@ impl<'a> Writer<'a> {
             self.report("correcting records", n as u64, total);
             let moved = inode.is(ORPHAN) && inode.kind == FileKind::Directory;
             let ready = [ROOT, LIMBO, self.lost].contains(&inode.ino);
-            if !ready && (inode.is(MEND) || moved) && !inode.is(MADE) {
+            if !ready && (inode.is(MEND) || moved && !inode.is(MADE)) {
                 self.mend(inode.ino)?;
             }
             if inode.is(CONTENTS) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tandem_device::{Device, DeviceStats};
-use tandem_fs::check::{CheckOptions, CheckReport, RepairReport, check, repair};
+use tandem_fs::check::{CheckOptions, RepairReport, repair};
 use tandem_fs::{Error, MountOptions, Volume};
 
 use crate::rig::{Numbers, Rig, Steady};
@@ -139,12 +139,6 @@ impl Bench {
         let (meta, data) = self.devices();
         let options = CheckOptions { threads: 1, memory: 64 << 20 };
         repair(meta, data, &options, Arc::clone(&self.env) as _, &|_| {}, &mut |_| false)
-    }
-
-    pub fn check(&self) -> Result<CheckReport, Error> {
-        let (meta, data) = self.devices();
-        let options = CheckOptions { threads: 1, memory: 64 << 20 };
-        check(meta, data, &options, Arc::clone(&self.env) as _, &|_| {})
     }
 
     pub fn open(&self) -> Arc<Volume> {

@@ -5,7 +5,7 @@ use tandem_format::{Body, Content, DirRoot, Entry, Kind, Record};
 use super::super::super::directory::bad_name;
 use super::super::index::Info;
 use super::super::mend::{kind_of, mend_type};
-use super::super::survey::{EVICTED, MADE, ORPHAN, leaf};
+use super::super::survey::{EVICTED, MADE, MEND, ORPHAN, leaf};
 use super::Writer;
 use super::lost::Displaced;
 use crate::error::{Res, Result};
@@ -154,11 +154,23 @@ impl Writer<'_> {
     }
 
     /// Enters a name; returns the target when another i-node has the name already.
-    pub(super) fn enter(&self, dir: u64, name: &[u8], target: Target) -> Result<Option<Target>> {
+    pub(super) fn enter(
+        &mut self,
+        dir: u64,
+        name: &[u8],
+        target: Target,
+    ) -> Result<Option<Target>> {
+        let ino = target.ino();
         let taken = self.core.run(|st| {
             st.node(dir)?;
             if let Some(found) = st.dir_find(dir, name)? {
-                return Ok(found.ino != target.ino());
+                if let (Target::Record(rec), true) = (&target, found.ino == ino) {
+                    // A newer leaf has the name, but the record only here.
+                    if st.imap_get(ino)?.is_none() {
+                        st.enter_unnamed(rec)?;
+                    }
+                }
+                return Ok(Some(found.ino));
             }
             match &target {
                 Target::Record(rec) => {
@@ -170,9 +182,18 @@ impl Writer<'_> {
                 }
             }
             st.count_entry(dir, target.kind())?;
-            Ok(false)
+            Ok(None)
         })?;
-        Ok(taken.then_some(target))
+        let file = target.kind() != FileKind::Directory && dir != LIMBO;
+        match self.survey.inode_mut(ino) {
+            // Several versions of a leaf have the name: it was counted for each.
+            Some(inode) if taken == Some(ino) && file => {
+                inode.nlink = inode.nlink.saturating_sub(1).max(1);
+                inode.flags |= MEND;
+            }
+            _ => {}
+        }
+        Ok(taken.filter(|other| *other != ino).map(|_| target))
     }
 
     /// Corrects a record.
