@@ -198,12 +198,18 @@ pub struct UmountArgs {
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit status, as fsck(8)'s: 0 no errors, 4 errors left uncorrected, 8 the check could not be made,
-16 wrong usage.
+Nothing is written without --repair. With it, what is wrong and what would be done about it is
+shown, and each sort of repair is asked for; they depend on one another, so a no to any of them
+leaves the volume as it is. Without a terminal to ask on, --yes is needed.
+
+Exit status, as fsck(8)'s: 0 no errors, 1 errors corrected, 4 errors left uncorrected, 8 the check
+could not be made, 16 wrong usage, 32 cancelled.
 
 Examples:
   tandem check meta.img --data data.img
-  tandem check /dev/nvme0n1p3 --data /dev/sda --json")]
+  tandem check /dev/nvme0n1p3 --data /dev/sda --json
+  tandem check meta.img --data data.img --repair
+  tandem check meta.img --data data.img --repair --dry-run")]
 pub struct CheckArgs {
     /// The devices.
     #[command(flatten)]
@@ -211,6 +217,15 @@ pub struct CheckArgs {
     /// Repair what is wrong.
     #[arg(long)]
     pub repair: bool,
+    /// Show what --repair would do, and write nothing.
+    #[arg(short = 'n', long, requires = "repair", conflicts_with = "yes")]
+    pub dry_run: bool,
+    /// Make all repairs without asking.
+    #[arg(short, long, requires = "repair")]
+    pub yes: bool,
+    /// Only see whether the volume can be mounted, as fsck -a does at boot.
+    #[arg(long, conflicts_with = "repair")]
+    pub preen: bool,
     /// Bound on the memory that the check takes [default: 256M].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,

@@ -40,6 +40,13 @@ impl Progress {
     }
 }
 
+impl Progress {
+    /// Takes the bar away, for something to be asked.
+    pub fn hide(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();

@@ -12,4 +12,5 @@ mod bad_input {
     mod in_use;
     mod mkfs;
     mod read_only;
+    mod repair;
 }

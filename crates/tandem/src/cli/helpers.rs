@@ -122,9 +122,12 @@ fn umount(
     Ok(())
 }
 
-/// `fsck.tandem [-apynfrvV] [-C fd] META`; the data device comes from --data or /etc/fstab.
+/// `fsck.tandem [-apynfrvV] [-C fd] META`; the data device comes from --data or /etc/fstab. As with
+/// others' fsck, -y repairs, -n does not, -r asks, and -a and -p are what happens at boot, for
+/// which -f makes a whole check.
 fn check(args: &mut impl Iterator<Item = OsString>, out: &mut Vec<OsString>) -> Result<(), String> {
     let (mut meta, mut data) = (None::<OsString>, false);
+    let mut flags = String::new();
     while let Some(arg) = args.next() {
         match arg.to_str() {
             Some("--data") => {
@@ -137,17 +140,30 @@ fn check(args: &mut impl Iterator<Item = OsString>, out: &mut Vec<OsString>) -> 
                 out.push(arg);
             }
             Some("-C" | "-t") => drop(args.next()),
-            Some(flags) if flags.len() > 1 && flags.starts_with('-') => {
+            Some(list) if list.len() > 1 && list.starts_with('-') => {
                 let known = |flag| "apynfrvVTMC0123456789".contains(flag);
-                if let Some(flag) = flags.chars().skip(1).find(|&flag| !known(flag)) {
+                if let Some(flag) = list.chars().skip(1).find(|&flag| !known(flag)) {
                     return Err(format!("unknown option -{flag}"));
                 }
+                flags.push_str(&list[1..]);
             }
             _ => {
                 meta.get_or_insert_with(|| arg.clone());
                 out.push(arg);
             }
         }
+    }
+    let has = |wanted: &[char]| flags.contains(wanted);
+    if has(&['n']) {
+        if has(&['y', 'a', 'p']) {
+            return Err("only one of -n, -y and -p can be meant".into());
+        }
+    } else if has(&['y']) {
+        out.extend(["--repair".into(), "--yes".into()]);
+    } else if has(&['a', 'p']) {
+        out.extend((!has(&['f'])).then(|| "--preen".into()));
+    } else if has(&['r']) {
+        out.push("--repair".into());
     }
     if let (Some(meta), false) = (meta, data) {
         let table = std::fs::read_to_string("/etc/fstab").unwrap_or_default();
@@ -220,8 +236,18 @@ mod tests {
         );
         assert_eq!(
             translated("fsck.tandem -a -C 0 m.img --data d.img"),
-            Ok("check m.img --data d.img".to_string())
+            Ok("check m.img --data d.img --preen".to_string())
         );
+        for (flags, added) in
+            [("-n", ""), ("-fy", " --repair --yes"), ("-r", " --repair"), ("-pf", ""), ("-T", "")]
+        {
+            assert_eq!(
+                translated(&format!("fsck.tandem {flags} m.img --data d.img")),
+                Ok(format!("check m.img --data d.img{added}"))
+            );
+        }
+        assert!(translated("fsck.tandem -ny m.img").is_err());
+        assert!(translated("fsck.tandem -q m.img").is_err());
         assert_eq!(translated("mkfs.tandem -v m.img"), Ok("mkfs m.img".to_string()));
     }
 

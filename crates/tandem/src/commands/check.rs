@@ -1,12 +1,14 @@
 //! `tandem check`.
 
+mod repair;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use tandem_device::Access;
-use tandem_fs::SystemEnv;
 use tandem_fs::check::{CheckOptions, CheckReport, check};
+use tandem_fs::{Error, MountOptions, SystemEnv, Volume};
 
 use crate::cli::{CheckArgs, exit};
 use crate::devices;
@@ -17,19 +19,15 @@ use crate::units::{bytes, grouped, seconds};
 /// Verifies a volume.
 pub fn run(args: &CheckArgs) -> Result<u8> {
     if args.repair {
-        bail!(
-            "--repair: this version can only verify; copy what can be read to another volume, or \
-             wait for one that repairs"
-        );
+        return repair::run(args);
     }
     let opened = devices::open(&args.devices.meta, args.devices.data.as_deref(), Access::ReadOnly)?;
-    let mut options = CheckOptions::default();
-    if let Some(memory) = args.memory {
-        options.memory = memory;
+    if args.preen {
+        return preen(args, &opened);
     }
     let progress = Progress::new("checking");
     let env = Arc::new(SystemEnv);
-    let report = check(opened.meta(), opened.data(), &options, env, &|now| {
+    let report = check(opened.meta(), opened.data(), &options(args), env, &|now| {
         progress.set(now.phase, now.done, now.total);
     })?;
     drop(progress);
@@ -38,15 +36,40 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
     } else {
         output::print(&describe(&args.devices.meta.display().to_string(), &report))?;
     }
+    Ok(status(&report))
+}
+
+fn options(args: &CheckArgs) -> CheckOptions {
+    let mut options = CheckOptions::default();
+    if let Some(memory) = args.memory {
+        options.memory = memory;
+    }
+    options
+}
+
+fn status(report: &CheckReport) -> u8 {
     // What could not be verified may be wrong.
-    let status = if report.problems_total > 0 {
+    if report.problems_total > 0 {
         exit::FSCK_ERRORS
     } else if report.is_sound() {
         exit::OK
     } else {
         exit::FSCK_OPERATIONAL
-    };
-    Ok(status)
+    }
+}
+
+/// Sees whether the volume can be mounted; a mount recovers what a crash has left.
+fn preen(args: &CheckArgs, opened: &devices::Opened) -> Result<u8> {
+    let opts = MountOptions { read_only: true, background: false, ..MountOptions::default() };
+    match Volume::open(opened.meta(), opened.data(), opts, Arc::new(SystemEnv)) {
+        Ok(_) => Ok(exit::OK),
+        Err(error @ Error::Io { .. }) => Err(error.into()),
+        Err(error) => {
+            let name = args.devices.meta.display();
+            output::complain(&format!("{error}; look closer with tandem check {name} --repair"));
+            Ok(exit::FSCK_ERRORS)
+        }
+    }
 }
 
 fn describe(name: &str, report: &CheckReport) -> String {

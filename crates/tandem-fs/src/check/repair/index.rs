@@ -12,6 +12,9 @@ use super::scan::{Order, Scanner};
 use crate::cache::Key;
 use crate::error::Result;
 
+/// Takes a block's id, its address, and its bytes if they can be read.
+type Reader<'a> = &'a mut dyn FnMut(u64, Loc, Option<&[u8]>);
+
 /// Bytes read at once.
 const PIECE: u64 = 1 << 20;
 
@@ -192,7 +195,7 @@ pub(super) fn read_all(
     base: &Base,
     mut blocks: Vec<(u64, Loc)>,
     progress: &dyn Fn(u64, u64),
-    f: &mut dyn FnMut(u64, Loc, Option<&[u8]>),
+    f: Reader<'_>,
 ) {
     let (meta, total) = (&*base.meta, blocks.len() as u64);
     blocks.sort_unstable_by_key(|(_, loc)| loc.grain());

@@ -146,7 +146,7 @@ fn segment_size(meta: &dyn Device, meta_size: u64, volume: u64) -> Option<u32> {
         let Some(&(to, ..)) = follower.filter(|f| f.0 != from + len) else { continue };
         let distance = to - SEGMENT_AREA;
         let size = distance.checked_div(next).and_then(|size| u32::try_from(size).ok());
-        if let Some(size) = size.filter(|s| s.is_power_of_two() && distance % next == 0) {
+        if let Some(size) = size.filter(|s| s.is_power_of_two() && distance.is_multiple_of(next)) {
             *votes.entry(size).or_default() += 1;
         }
     }

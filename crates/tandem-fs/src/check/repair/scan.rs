@@ -175,7 +175,7 @@ enum Piece<'a> {
 fn summary(bytes: &[u8], at: usize, volume: u64) -> Option<Summary> {
     let (_, total) = Summary::peek(bytes.get(at..at + BLOCK)?).ok()?;
     let len = total as usize * GRAIN;
-    if len == 0 || len % BLOCK != 0 || len > bytes.len() - at {
+    if len == 0 || !len.is_multiple_of(BLOCK) || len > bytes.len() - at {
         return None;
     }
     let summary = Summary::decode(&bytes[at..at + len]).ok()?;

@@ -123,6 +123,47 @@ fn both_checkpoints_after_a_crash() {
 }
 
 #[test]
+fn what_follows_the_checkpoint() {
+    let rig = Rig::new(&MkfsOptions::default());
+    let vol = rig.open();
+    everything(&vol);
+    drop(vol);
+    let whole = tree(&Bench::new(&rig).open());
+    // Of each partial segment of the crashed log, a byte of the summary, of the first block and of
+    // the last.
+    let image = Image::new(&rig);
+    let mut segment = vec![0; image.sb.segment_size as usize];
+    let base = 65536 + image.cp.segment * u64::from(image.sb.segment_size);
+    rig.meta.read_at(&mut segment, base).unwrap();
+    let (mut at, mut places) = (image.cp.offset as usize, Vec::new());
+    while let Ok(summary) = tandem_format::Summary::decode(&segment[at..]) {
+        let end = at + summary.total as usize * 64;
+        let last = summary.blocks().last().map_or(0, |(offset, _)| offset as usize * 64);
+        places.extend([at + 20, at + summary.encoded_len() + 70, at + last + 70]);
+        at = end;
+        if at + 4096 > segment.len() {
+            break;
+        }
+    }
+    assert!(places.len() > 6, "{places:?}");
+    for place in places {
+        let rig = rig.copy();
+        Image::new(&rig).flip(base + place as u64);
+        let bench = Bench::new(&rig);
+        let report = bench.try_repair(64 << 20).unwrap();
+        assert!(report.is_sound(), "{report:#?}");
+        let after = tree(&bench.open());
+        // Earlier commits may have had other lengths, never other names.
+        assert!(after.keys().all(|path| {
+            path.starts_with("lost+found")
+                || whole.contains_key(path)
+                || path.starts_with("from")
+                || path == "early"
+        }));
+    }
+}
+
+#[test]
 fn every_block_of_the_tables() {
     for kind in [Kind::Map, Kind::Imap, Kind::Seg, Kind::Group, Kind::Free] {
         let first = repaired(|image| {
