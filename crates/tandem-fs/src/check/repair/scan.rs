@@ -12,6 +12,7 @@ use tandem_device::Device;
 use tandem_format::{BLOCK, BlockMeta, GRAIN, Geometry, Kind, Loc, Summary, SummaryFlags, peek};
 
 use super::super::blocks::open_block;
+use super::super::place::ID_LIMIT;
 use crate::error::Result;
 
 /// When a block was written: crash count, then serial number of its partial segment.
@@ -206,6 +207,7 @@ impl Scan {
         let version = Version { loc, order: (meta.crash, meta.serial) };
         let newer = |old: &Version| old.order < version.order;
         match meta.kind {
+            _ if meta.id >= ID_LIMIT => {}
             Kind::Delta => self.deltas.push(version),
             kind if (kind as u8) < Kind::Delta as u8 => {
                 let taken = wanted.is_none_or(|wanted| wanted.contains(&meta.id));
@@ -213,7 +215,8 @@ impl Scan {
                     self.blocks.insert(meta.id, version);
                 }
             }
-            kind @ (Kind::Map | Kind::Imap) if meta.level == 0 => {
+            // What a table's block speaks of must be numbers.
+            kind @ (Kind::Map | Kind::Imap) if meta.level == 0 && meta.id < ID_LIMIT >> 8 => {
                 let key = (kind as u8, meta.id);
                 if self.tables.get(&key).is_none_or(newer) {
                     self.tables.insert(key, version);

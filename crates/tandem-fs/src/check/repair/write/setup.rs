@@ -6,6 +6,7 @@ use std::time::Duration;
 use tandem_device::Device;
 use tandem_format::{Checkpoint, CheckpointRoot, GROUP_PER_BLOCK, Kind, Loc, SegEntry};
 
+use super::super::super::place::{ID_LIMIT, INO_LIMIT};
 use super::super::index::Role;
 use super::super::survey::{MADE, Survey};
 use super::Writer;
@@ -26,6 +27,11 @@ const FEW: usize = 1024;
 pub(super) fn no_room(meta: &dyn Device) -> Error {
     let detail = "has not enough clean segments for the repair, and nothing was changed: mount the volume read-only (-o ro), if it can be, and copy its files to another one";
     volume_error(meta, detail.into())
+}
+
+/// The lowest number never used: what is said, unless that cannot be.
+fn next(said: u64, highest: u64, limit: u64) -> u64 {
+    if said > highest && said < limit / 2 { said } else { highest + 1 }
 }
 
 /// A core whose tables are empty, and whose log begins in a clean segment.
@@ -53,8 +59,8 @@ pub(super) fn core(survey: &Survey<'_>) -> Result<Core> {
         next_segment: segs.next,
         next_serial: base.serial.saturating_add(1),
         roots: [CheckpointRoot { loc: Loc::NONE, height: 0 }; 5],
-        next_ino: base.next_ino.max(highest + 1),
-        next_id: base.next_id.max(highest_id + 1),
+        next_ino: next(base.next_ino, highest, INO_LIMIT),
+        next_id: next(base.next_id, highest_id, ID_LIMIT),
         inodes: survey.inodes.len() as u64,
         live_bytes: 0,
         mapped: 0,
