@@ -3,8 +3,8 @@
 //! since the log has directories and files in inverse order; some are behind it.
 //!
 //! Beyond the paper: what an earlier request has brought is not read again; the number of blocks
-//! follows the share that gets used, and how long M takes; and misses that run through a segment
-//! have the rest of it read at once.
+//! follows the share that gets used; and misses that run through a segment have the rest of it read
+//! at once. No clock has a say, so the same walk makes the same requests.
 
 mod pages;
 
@@ -20,8 +20,6 @@ use pages::Pages;
 
 /// Fewest pages that a window shrinks to.
 const SMALLEST: usize = 2;
-/// Pages that are always worth a request, however fast M is.
-const ALWAYS: usize = 4;
 /// Pages between requests that follow each other in the log, at most.
 const TOUCHING: usize = 1;
 /// Requests that are looked back at for misses that run through a segment.
@@ -32,8 +30,6 @@ const JUDGED: u64 = 64;
 const WALKS: usize = 16;
 /// Blocks kept whose block map block is not in memory.
 const MOST_STASHED: usize = 256;
-/// Nanoseconds that a page costs to transfer, check and decode.
-const PAGE_COST: u64 = 1000;
 
 /// Counters of metadata prefetching.
 #[derive(Debug, Clone, Copy, Default, serde::Serialize)]
@@ -93,8 +89,6 @@ pub(crate) struct Prefetch {
     /// As mounted: the most pages of a window.
     option: usize,
     window: usize,
-    /// Nanoseconds that M takes for a request, without the transfer; 0 while unknown.
-    latency: u64,
     pages: Pages,
     recent: VecDeque<(u64, Range<usize>)>,
     judged: (u64, u64),
@@ -112,7 +106,6 @@ impl Prefetch {
         Prefetch {
             option: option as usize,
             window: option as usize,
-            latency: 0,
             pages: Pages::default(),
             recent: VecDeque::new(),
             judged: (0, 0),
@@ -171,7 +164,7 @@ impl Prefetch {
             // A larger window would have brought it.
             self.window = (self.window * 2).min(self.option);
         }
-        let reach = self.expand(segment, &block, end, self.cap()).len() as u64 * BLOCK as u64;
+        let reach = self.expand(segment, &block, end, self.option).len() as u64 * BLOCK as u64;
         let pages = if self.runs_through(segs, segment, &block, end, room) {
             self.segment_reads += 1;
             self.expand(segment, &block, end, of)
@@ -179,7 +172,7 @@ impl Prefetch {
             // It was here with its neighbours, and all had to go: they would again.
             self.expand(segment, &block, end, SMALLEST)
         } else {
-            self.expand(segment, &block, end, self.cap().min(self.window))
+            self.expand(segment, &block, end, self.window)
         };
         self.recent.truncate(RECENT - 1);
         self.recent.push_front((segment, pages.clone()));
@@ -226,29 +219,6 @@ impl Prefetch {
                 && block.start <= pages.end + distance
         };
         self.recent.iter().filter(close).count()
-    }
-
-    /// The most pages that are worth their transfer on this device.
-    fn cap(&self) -> usize {
-        match self.latency {
-            0 => self.option,
-            ns => ((ns / PAGE_COST) as usize).max(ALWAYS).min(self.option),
-        }
-    }
-
-    /// A request of `bytes` took M so long.
-    pub fn measured(&mut self, bytes: usize, ns: u64) {
-        // A clock that stands still measures nothing.
-        if ns == 0 {
-            return;
-        }
-        let base = ns.saturating_sub(bytes as u64 / 4).max(1);
-        self.latency = match self.latency {
-            0 => base,
-            // One that had to wait says little.
-            is => (is * 7 + base.min(is.saturating_mul(8).max(PAGE_COST))) / 8,
-        }
-        .max(1);
     }
 
     /// Halves the window when three of four prefetched blocks are wasted, doubles it when half of
@@ -304,7 +274,7 @@ impl Prefetch {
             prefetched: self.prefetched,
             used,
             wasted,
-            window: self.cap().min(self.window) as u64,
+            window: self.window as u64,
             segment_reads: self.segment_reads,
         }
     }

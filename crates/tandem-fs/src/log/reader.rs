@@ -132,20 +132,17 @@ pub(crate) fn read_table(core: &Core, key: Key, loc: Loc) -> Result<Block> {
 fn fetch(core: &Core, key: Key, loc: Loc, window: &Window) -> Result<Block> {
     let meta = &*core.meta;
     let sb = &core.state.lock().sb.clone();
-    let begun = core.env.monotonic();
     let mut bytes = vec![0; window.len];
     if !window.is_more_than(loc) || meta.read_at(&mut bytes, window.from).is_err() {
         // Also when it is a neighbour that cannot be read.
         return read_block(meta, sb, key, loc);
     }
-    let took = core.env.monotonic().saturating_sub(begun);
     let at = (loc.offset() - window.from) as usize;
     let own = bytes.get(at..at + loc.bytes() as usize).unwrap_or_default();
     let block = decode_block(meta.name(), sb, key, loc.offset(), own)?;
     let (found, cut) = claims(window.from, &bytes);
     let living = {
-        let mut st = core.state.lock();
-        st.prefetch.measured(window.len, took);
+        let st = core.state.lock();
         found.into_iter().filter(|&(k, at)| k != key && st.may_live(k, at)).collect::<Vec<_>>()
     };
     let mut blocks = Vec::with_capacity(living.len());

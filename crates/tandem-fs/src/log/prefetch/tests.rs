@@ -96,14 +96,3 @@ fn waste_makes_the_window_smaller_and_use_larger() {
     assert_eq!(plan(at(5, 100), 110, 390), 4 * 4096);
     assert_eq!(plan(at(6, 100), 210, 390), 8 * 4096);
 }
-
-#[test]
-fn a_fast_device_is_asked_for_less() {
-    let (mut p, segs) = (Prefetch::new(16), segments(0));
-    p.measured(65536, 0);
-    assert_eq!(read(&mut p, &segs, at(1, 100)).pages.len(), 16);
-    p.measured(65536, 18_000);
-    assert_eq!(read(&mut p, &segs, at(2, 100)).pages.len(), 4);
-    (0..30).for_each(|_| p.measured(16384, 100_000));
-    assert_eq!(read(&mut p, &segs, at(3, 100)).pages.len(), 16);
-}
