@@ -9,8 +9,8 @@
 
 pub mod capture;
 pub mod crash;
-pub mod fault;
 pub mod drive;
+pub mod fault;
 pub mod model;
 pub mod profile;
 pub mod replay;

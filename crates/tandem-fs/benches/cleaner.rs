@@ -1,20 +1,23 @@
 //! The cleaner under random updates of metadata, at a given share of live bytes.
 //!
 //! On devices in memory, directories of 200 empty files each are made until the live bytes of M are
-//! the given share of **all bytes of all segments**, whatever of them goes to summaries, padding and
-//! reserves. Then files' access times are set at random, each of which rewrites a leaf of its
-//! directory, until a multiple of M's size has been logged:
+//! the given share of all bytes of all segments, whatever of them goes to summaries, padding and
+//! reserves (`of=raw`), or of what blocks can count on in them (`of=usable`). Then files' access
+//! times are set at random, each of which rewrites a leaf of its directory, until a multiple of M's
+//! size has been logged:
 //!
 //! - `uniform`: all files alike;
-//! - `hot/cold`: 90 % of the updates go to the files of every tenth directory.
+//! - `hot`: 90 % of the updates go to the files of every tenth directory.
 //!
-//! `cargo bench -p tandem-fs --bench cleaner -- [SHARES [TIMES [MIB [SEED]]]]`, for example
-//! `-- 60,70,80 20 512 1`. The table has, for each run: the share; write amplification (bytes logged
-//! by bytes logged that the cleaner did not move; checkpoints count as not moved); bytes that live
-//! blocks took up in a victim, on the mean, in per cent of a segment; blocks moved; checkpoints; the
-//! rate of updates; the longest update as its caller saw it; and how many took longer than 1, 10 and
-//! 100 ms. Figures of amplification repeat to about one per cent with the same seed: when the
-//! background thread commits depends on the machine.
+//! `cargo bench -p tandem-fs --bench cleaner -- share=60,70,80 of=raw updates=uniform,hot times=20
+//! mib=256 cache=256 seeds=1` are the defaults. The table has, for each run: write amplification
+//! (bytes logged by those that the cleaner did not move, checkpoints counting as not moved); the
+//! same with what checkpoints, deltas and framing cost counted too (bytes logged by those of changed
+//! blocks); what live blocks took up in a victim, in per cent of a segment; of the bytes logged, how
+//! many per cent were changed blocks, moved ones, tables at checkpoints, deltas, summaries and
+//! padding; checkpoints; the rate of updates; the longest update as its caller saw it; and how many
+//! took longer than 1, 10 and 100 ms. Amplification repeats to about one per cent with the same
+//! seed: when the background thread commits depends on the machine.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -47,35 +50,40 @@ impl Rng {
 
 struct Plan {
     share: u64,
+    raw: bool,
     times: u64,
     size: u64,
+    cache: u64,
     seed: u64,
     hot: bool,
 }
 
-fn volume(size: u64) -> Arc<Volume> {
-    let meta: Arc<dyn Device> = Arc::new(MemoryDevice::new("meta", size));
+fn volume(plan: &Plan) -> Arc<Volume> {
+    let meta: Arc<dyn Device> = Arc::new(MemoryDevice::new("meta", plan.size));
     let data: Arc<dyn Device> = Arc::new(MemoryDevice::new("data", 1 << 30));
     let env = Arc::new(SystemEnv);
     let options = MkfsOptions::default();
     Volume::mkfs(Arc::clone(&meta), Some(Arc::clone(&data)), &options, env.clone()).expect("mkfs");
-    Volume::open(meta, Some(data), MountOptions::default(), env).expect("open")
+    let options = MountOptions { cache: plan.cache, ..MountOptions::default() };
+    Volume::open(meta, Some(data), options, env).expect("open")
 }
 
-fn live(vol: &Volume) -> u64 {
+/// Live bytes in per mille.
+fn live(vol: &Volume, raw: bool) -> u64 {
     let log = vol.stats().log;
-    log.live_bytes * 1000 / (log.segments * log.segment_size)
+    let bytes = if raw { log.segment_size } else { log.usable_bytes };
+    log.live_bytes * 1000 / (log.segments * bytes)
 }
 
 /// Directories of files, by i-node number, until the share is reached or nothing fits any more.
-fn fill(vol: &Volume, share: u64) -> Vec<Vec<u64>> {
+fn fill(vol: &Volume, plan: &Plan) -> Vec<Vec<u64>> {
     let root = Cred::root();
     let mut dirs = Vec::new();
     loop {
         if dirs.len() % 8 == 0 {
             vol.sync().expect("sync");
         }
-        if live(vol) >= share * 10 {
+        if live(vol, plan.raw) >= plan.share * 10 {
             break;
         }
         let name = format!("directory-{:06}", dirs.len());
@@ -105,9 +113,9 @@ fn accessed(n: u64) -> SetAttr {
 }
 
 fn run(plan: &Plan) {
-    let vol = volume(plan.size);
+    let vol = volume(plan);
     let root = Cred::root();
-    let dirs = fill(&vol, plan.share);
+    let dirs = fill(&vol, plan);
     let mut rng = Rng(plan.seed);
     let before = vol.stats();
     let (begun, mut updates) = (Instant::now(), 0u64);
@@ -139,13 +147,22 @@ fn run(plan: &Plan) {
     let moved = after.log.bytes_moved - before.log.bytes_moved;
     let victims = after.cleaner.segments_cleaned - before.cleaner.segments_cleaned;
     let bytes = after.cleaner.bytes_moved - before.cleaner.bytes_moved;
+    let (is, was) = (after.log.logged, before.log.logged);
+    let changed = is.changed - was.changed;
+    let part = |is: u64, was: u64| (is - was) as f64 * 100.0 / logged as f64;
     println!(
-        "{:<9} {:>5.1} {:>6.2} {:>7.1} {:>9} {:>6} {:>9.0} {:>10.1} {:>7} {:>6} {:>6}",
-        if plan.hot { "hot/cold" } else { "uniform" },
-        live(&vol) as f64 / 10.0,
+        "{:<8} {:>5.1} {:>4} {:>6.2} {:>6.2} {:>7.1} {:>4.0} {:>4.0} {:>4.1} {:>4.1} {:>4.1} {:>6} {:>8.0} {:>8.1} {:>6} {:>6} {:>6}",
+        if plan.hot { "hot" } else { "uniform" },
+        live(&vol, plan.raw) as f64 / 10.0,
+        plan.seed,
         logged as f64 / (logged - moved) as f64,
+        logged as f64 / changed as f64,
         bytes as f64 * 100.0 / (victims.max(1) * after.log.segment_size) as f64,
-        after.cleaner.blocks_moved - before.cleaner.blocks_moved,
+        part(is.changed, was.changed),
+        part(is.moved, was.moved),
+        part(is.tables, was.tables),
+        part(is.deltas, was.deltas),
+        part(is.framing, was.framing),
         after.checkpoints - before.checkpoints,
         updates as f64 / secs,
         longest as f64 / 1000.0,
@@ -153,41 +170,52 @@ fn run(plan: &Plan) {
         slow[1],
         slow[2],
     );
-    println!("          {:?}", after.cleaner);
-    println!("          {:?}", after.stalls);
+    if std::env::var_os("VERBOSE").is_some() {
+        println!("          {:?}", after.cleaner);
+        println!("          {:?}", after.stalls);
+    }
     vol.shutdown().expect("shutdown");
+}
+
+/// The value of the argument `name=value`, or what it is without one.
+fn option(name: &str, default: &str) -> String {
+    let args = std::env::args().skip(1);
+    let mut values = args.filter_map(|a| a.strip_prefix(name)?.strip_prefix('=').map(String::from));
+    values.next().unwrap_or_else(|| default.into())
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    option(name, "").parse().unwrap_or(default)
+}
+
+fn numbers(name: &str, default: &str) -> Vec<u64> {
+    option(name, default).split(',').filter_map(|n| n.parse().ok()).collect()
 }
 
 fn main() {
     if std::env::args().any(|a| a == "--list") {
         return;
     }
-    let args: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
-    let number =
-        |n: usize, default: u64| args.get(n).and_then(|a| a.parse().ok()).unwrap_or(default);
-    let shares = args.first().map_or("60,70,80", String::as_str);
     println!(
-        "{:<9} {:>5} {:>6} {:>7} {:>9} {:>6} {:>9} {:>10} {:>7} {:>6} {:>6}",
-        "updates",
-        "live",
-        "write",
-        "victims",
-        "blocks",
-        "check-",
-        "updates",
-        "longest",
-        "over",
-        "over",
-        "over"
+        "updates   live seed  ampl.    all victims  cha- moved tab- del- fram- check- updates  longest   over   over   over"
     );
     println!(
-        "{:<9} {:>5} {:>6} {:>7} {:>9} {:>6} {:>9} {:>10} {:>7} {:>6} {:>6}",
-        "", "%", "ampl.", "live %", "moved", "points", "a second", "ms", "1 ms", "10 ms", "100 ms"
+        "             %                     live %  nged    %  les%  tas%  ing% points       /s       ms   1 ms  10 ms 100 ms"
     );
-    for share in shares.split(',').filter_map(|s| s.parse().ok()) {
-        for hot in [false, true] {
-            let (times, size, seed) = (number(1, 20), number(2, 512) << 20, number(3, 1));
-            run(&Plan { share, times, size, seed, hot });
+    let raw = option("of", "raw") == "raw";
+    for share in numbers("share", "60,70,80") {
+        for updates in option("updates", "uniform,hot").split(',') {
+            for seed in numbers("seeds", "1") {
+                run(&Plan {
+                    share,
+                    raw,
+                    times: number("times", 20),
+                    size: number("mib", 256) << 20,
+                    cache: number("cache", 256) << 20,
+                    seed,
+                    hot: updates == "hot",
+                });
+            }
         }
     }
 }

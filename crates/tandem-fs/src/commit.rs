@@ -12,6 +12,8 @@ pub(crate) use continuity::Continuity;
 pub use continuity::ContinuityStats;
 
 pub(crate) use room::Full;
+#[cfg(test)]
+pub(crate) use room::Quiet;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

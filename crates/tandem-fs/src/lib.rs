@@ -36,7 +36,7 @@ pub use cache::CrossFileStats;
 pub use commit::ContinuityStats;
 pub use env::{Env, SystemEnv};
 pub use error::{Error, Result};
-pub use log::{PrefetchStats, RelocationStats};
+pub use log::{LoggedBytes, PrefetchStats, RelocationStats};
 pub use options::{Atime, MkfsOptions, MkfsReport, MountOptions};
 pub use space::AffinityStats;
 pub use tandem_format::Time;

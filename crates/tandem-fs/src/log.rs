@@ -20,4 +20,5 @@ pub(crate) use recovery::recover;
 pub use relocate::RelocationStats;
 pub(crate) use relocate::{Ranks, Relocate};
 pub(crate) use segments::Segments;
-pub(crate) use writer::{Item, LogWriter, Payload};
+pub use writer::LoggedBytes;
+pub(crate) use writer::{Batch, Item, LogWriter, Payload};

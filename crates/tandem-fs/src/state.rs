@@ -183,7 +183,7 @@ impl State {
         let changed = self.nodes.dirty_len() as u64 + self.running.extents;
         let homes = (changed * BLOCK).min(self.segs.live_bytes());
         let blocks = self.cache.dirty_len() as u64 + changed;
-        let map = blocks.min(self.ids.next / tandem_format::FANOUT as u64 + 1);
+        let map = blocks.min(self.map_blocks());
         let tables = map
             + self.space.dirty_len() * 2
             + (self.segs.count() / tandem_format::SEG_PER_BLOCK as u64 + 1).min(blocks);
@@ -196,15 +196,22 @@ impl State {
         self.cache.dirty_bytes() as u64 + self.committing_bytes > self.dirty_limit
     }
 
-    /// What a commit with a checkpoint writes to M at most: what is dirty, what comes with it, and
-    /// the blocks of the map, each of which a moved block may change.
+    /// The same when any block may be moved: then each block of the map changes.
     pub fn commit_needs(&self) -> u64 {
-        let map = self.ids.next / tandem_format::FANOUT as u64 + 1;
-        self.cache.dirty_bytes() as u64
-            + self.committing_bytes
-            + self.moving
-            + self.commit_adds()
-            + map * 4096
+        const BLOCK: u64 = 4096;
+        let dirty = self.cache.dirty_bytes() as u64 + self.committing_bytes;
+        let counted = (self.cache.dirty_len() as u64).min(self.map_blocks()) * BLOCK;
+        let map = self.map_bytes() - counted;
+        dirty + self.moving + self.commit_adds() + map
+    }
+
+    /// Bytes of the block map.
+    pub fn map_bytes(&self) -> u64 {
+        self.map_blocks() * 4096
+    }
+
+    fn map_blocks(&self) -> u64 {
+        self.ids.next / tandem_format::FANOUT as u64 + 1
     }
 
     /// Whether what waits to be logged takes up much of the room that is left.

@@ -12,8 +12,7 @@ use super::{Committer, Frozen, Tables};
 use crate::cache::{Block, Key};
 use crate::error::{Error, Fault, Res, Result};
 use crate::ifile::ImapChange;
-use crate::log::Item;
-use crate::log::{Payload, Ranks};
+use crate::log::{Batch, Item, Payload, Ranks};
 use crate::planted::{Planted, planted};
 use crate::space::{EncodedGroup, Run};
 use crate::state::{Running, SpaceChange, State};
@@ -85,8 +84,8 @@ impl Core {
         let (now, before) = (self.env.now(), c.log.bytes);
         let flags =
             if c.repairing && !last { SummaryFlags::CONTINUES } else { SummaryFlags::empty() };
-        let placed =
-            c.log.append(&*self.meta, &self.state, commit, now, flags, items.into_iter())?;
+        let batch = Batch { meta: &*self.meta, state: &self.state, commit, now, flags };
+        let placed = c.log.append(&batch, items.into_iter())?;
         if !planted(Planted::NoCommitFlush) {
             self.flush_meta()?;
         }

@@ -9,7 +9,7 @@ use tandem_format::{
     SegEntry, SummaryFlags,
 };
 
-use super::writer::{Item, Payload};
+use super::writer::{Batch, Item, Payload};
 use crate::cache::Key;
 use crate::commit::{Committer, Tables};
 use crate::error::{Error, Result};
@@ -69,8 +69,8 @@ impl Core {
         }
         let (commit, now) = (self.state.lock().commit, self.env.now());
         let flags = SummaryFlags::CHECKPOINT;
-        let placed =
-            c.log.append(&*self.meta, &self.state, commit, now, flags, items.into_iter())?;
+        let batch = Batch { meta: &*self.meta, state: &self.state, commit, now, flags };
+        let placed = c.log.append_tables(&batch, items.into_iter())?;
         self.settle_blocks(&placed)
     }
 

@@ -1,12 +1,11 @@
 //! Segment usage: which segments of the log hold live blocks, and how many bytes of them.
 
+mod room;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::planted::{Planted, planted};
 use tandem_format::{Geometry, Loc, SEG_PER_BLOCK, SegEntry};
-
-/// A log of fewer segments keeps more of its room free.
-const FEW: u64 = 192;
 
 /// The usage table, whole in memory: 16 bytes a segment.
 pub(crate) struct Segments {
@@ -21,6 +20,8 @@ pub(crate) struct Segments {
     pub next: u64,
     /// Bytes of the active segment already written.
     pub filled: u64,
+    /// Where checkpoints put the IFile's blocks.
+    tables: Option<u64>,
     cursor: u64,
     dirty: BTreeSet<u64>,
     touched: bool,
@@ -47,6 +48,7 @@ impl Segments {
             active: 0,
             next: 0,
             filled: 0,
+            tables: None,
             cursor: 0,
             dirty: BTreeSet::new(),
             touched: false,
@@ -173,6 +175,28 @@ impl Segments {
         self.mean = (sum / u128::from(self.live.max(1))) as u64;
     }
 
+    /// The log goes on in the next segment, and another one follows it. None when there is none.
+    pub fn advance(&mut self) -> Option<u64> {
+        let next = self.next;
+        (self.active, self.filled) = (next, 0);
+        self.mark_used(next, 0);
+        self.next = self.pick_clean()?;
+        Some(next)
+    }
+
+    /// Checkpoints go on in another segment. None when there is none.
+    pub fn advance_tables(&mut self) -> Option<u64> {
+        let next = self.pick_clean()?;
+        self.mark_used(next, 0);
+        self.tables = Some(next);
+        Some(next)
+    }
+
+    /// Whether something is yet to be written to a segment before it is full.
+    fn is_open(&self, n: u64) -> bool {
+        n == self.active || n == self.next || self.tables == Some(n)
+    }
+
     /// A clean segment other than the active and the next one.
     pub fn pick_clean(&mut self) -> Option<u64> {
         let count = self.count();
@@ -190,10 +214,11 @@ impl Segments {
     /// After a durable checkpoint: segments without a live byte are clean (invariant 2).
     /// Returns how many became so.
     pub fn release_dead(&mut self) -> u64 {
+        let open = [Some(self.active), Some(self.next), self.tables];
         let mut released = 0;
         for (n, entry) in self.entries.iter_mut().enumerate() {
             let n = n as u64;
-            if entry.used && entry.live == 0 && n != self.active && n != self.next {
+            if entry.used && entry.live == 0 && !open.contains(&Some(n)) {
                 entry.used = false;
                 released += 1;
                 self.dirty.insert(n / SEG_PER_BLOCK as u64);
@@ -204,13 +229,14 @@ impl Segments {
         released
     }
 
-    /// Used segments with their live bytes, for the cleaner and for figures; not the active one.
+    /// Used segments with their live bytes, for the cleaner and for figures; not those that are
+    /// being filled.
     pub fn used(&self) -> impl Iterator<Item = (u64, SegEntry)> + '_ {
         self.entries
             .iter()
             .enumerate()
             .map(|(n, e)| (n as u64, *e))
-            .filter(|(n, e)| e.used && *n != self.active && *n != self.next)
+            .filter(|(n, e)| e.used && !self.is_open(*n))
     }
 
     /// Segments that have become clean since the mount.
@@ -231,50 +257,6 @@ impl Segments {
     /// Bytes of live blocks.
     pub fn live_bytes(&self) -> u64 {
         self.live
-    }
-
-    /// Segments that only deletion, the cleaner and checkpoints may use.
-    pub fn reserve(&self) -> u64 {
-        (self.count() / 64).clamp(6, 64)
-    }
-
-    /// With fewer clean segments than this, the cleaner sees to more.
-    pub fn low(&self) -> u64 {
-        self.reserve() + (self.count() / 64).max(4)
-    }
-
-    /// With so many, there is nothing for it to do in idle time.
-    pub fn plenty(&self) -> u64 {
-        self.count() / 4
-    }
-
-    /// Bytes of a segment that blocks can count on. The rest goes to summaries, to padding, and to
-    /// the end of a segment that the next block is too long for.
-    pub fn usable(&self) -> u64 {
-        self.size - self.size / 16 - (12 << 10)
-    }
-
-    /// Bytes that live blocks may take up: the rest keeps the cleaner effective.
-    pub fn room_for_live(&self) -> u64 {
-        let segments = self.count() - (self.reserve() + 1).min(self.count());
-        let share = if self.count() < FEW { 28 } else { 29 };
-        segments * self.usable() / 32 * share
-    }
-
-    /// Bytes that the cleaner can write.
-    pub fn room_for_moves(&self) -> u64 {
-        self.room(1)
-    }
-
-    /// Bytes that can be written before segments must be cleaned.
-    pub fn room_for_writes(&self, essential: bool) -> u64 {
-        self.room(if essential { 1 } else { self.reserve() })
-    }
-
-    fn room(&self, kept: u64) -> u64 {
-        let here =
-            (self.size - self.filled.min(self.size)).saturating_sub(self.size - self.usable());
-        self.clean.saturating_sub(kept) * self.usable() + here
     }
 
     /// Blocks of the usage table that have changed since the last call.
@@ -298,60 +280,4 @@ impl Segments {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SIZE: u64 = 1 << 16;
-
-    fn table() -> Segments {
-        let mut segs = Segments {
-            entries: vec![SegEntry::default(); 32],
-            base: SIZE,
-            size: SIZE,
-            clean: 32,
-            live: 0,
-            active: 0,
-            next: 1,
-            filled: 0,
-            cursor: 0,
-            dirty: BTreeSet::new(),
-            touched: false,
-            released: 0,
-            writes: vec![0; 32],
-            mean: 0,
-            own: BTreeMap::new(),
-        };
-        segs.mark_used(0, 1);
-        segs.moved(Loc::NONE, at(0));
-        segs
-    }
-
-    fn at(segment: u64) -> Loc {
-        Loc::new((SIZE + segment * SIZE) / 64, 8)
-    }
-
-    #[test]
-    fn only_a_checkpoint_makes_an_empty_segment_clean() {
-        let mut segs = table();
-        segs.mark_used(5, 2);
-        segs.moved(Loc::NONE, at(5));
-        segs.moved(at(5), at(0));
-        assert!(segs.entry(5).used);
-        assert_eq!((segs.release_dead(), segs.entry(5).used), (1, false));
-    }
-
-    #[test]
-    fn a_segment_is_as_young_as_its_youngest_block() {
-        let mut segs = table();
-        segs.mark_used(5, 0);
-        segs.mark_used(5, 17);
-        segs.mark_used(5, 12);
-        assert_eq!(segs.entry(5).stamp, 17);
-        segs.moved(Loc::NONE, at(5));
-        segs.release_dead();
-        segs.moved(at(5), Loc::NONE);
-        segs.release_dead();
-        segs.mark_used(5, 3);
-        assert_eq!(segs.entry(5).stamp, 3, "what was there before does not count");
-    }
-}
+mod tests;

@@ -1,88 +1,31 @@
 //! Writing partial segments: a summary, then blocks, in one request.
 
+mod item;
+
 use std::io::IoSlice;
 
 use tandem_device::Device;
 use tandem_format::{
-    BLOCK, BlockMeta, FormatError, GRAIN, Implied, Kind, Loc, Summary, SummaryEntry, SummaryFlags,
-    Time, seal,
+    BLOCK, BlockMeta, GRAIN, Implied, Loc, Summary, SummaryEntry, SummaryFlags, Time, seal,
 };
 
-use crate::cache::{Block, Body, Key};
+use crate::cache::Key;
 use crate::error::{Error, Result};
 use crate::planted::{Planted, planted};
 use crate::state::State;
 use crate::sync::Mutex;
 
-/// A block on its way to the log.
-pub(crate) struct Item {
-    /// What to call it when it has its address; `None` for a delta, which nothing refers to.
-    pub key: Option<Key>,
-    pub id: u64,
-    pub owner: u64,
-    pub index: u64,
-    pub kind: Kind,
-    pub level: u8,
-    pub count: u32,
-    pub payload: Payload,
-    /// The commit that last changed it, when that is not the one that writes it, or when it is not
-    /// expected to be changed soon.
-    pub stamp: Option<u64>,
-    /// Whether the cleaner moves it.
-    pub moved: bool,
-}
+pub use item::LoggedBytes;
+pub(crate) use item::{Item, Payload};
 
-/// A block's bytes, encoded when they are written.
-pub(crate) enum Payload {
-    Bytes(Vec<u8>),
-    Shared(std::sync::Arc<Block>),
-}
-
-impl Item {
-    /// A block of the cache.
-    pub fn of_block(key: Key, block: std::sync::Arc<Block>) -> Item {
-        let count = match &block.body {
-            Body::Leaf(leaf) => leaf.count(),
-            Body::Table(t) => t.count(),
-            Body::Extent(n) => n.count(),
-            Body::Words(w) => w.count(),
-            Body::Imap(i) => i.count(),
-            Body::Raw(_) => 0,
-        };
-        let id = key.id().or(key.ifile().map(|(_, _, index)| index)).unwrap_or(0);
-        Item {
-            key: Some(key),
-            id,
-            owner: block.owner,
-            index: block.index,
-            kind: block.kind,
-            level: block.level,
-            count,
-            payload: Payload::Shared(block),
-            stamp: None,
-            moved: false,
-        }
-    }
-}
-
-impl Payload {
-    fn with<R>(
-        &self,
-        implied: &Implied,
-        f: impl FnOnce(&[u8]) -> R,
-    ) -> std::result::Result<R, FormatError> {
-        Ok(match self {
-            Payload::Bytes(bytes) => f(bytes),
-            Payload::Shared(block) => match &block.body {
-                Body::Leaf(leaf) => f(&leaf.encode(block.kind, implied)?),
-                Body::Raw(bytes) => f(bytes),
-                Body::Table(t) => f(&t.encode()),
-                Body::Extent(n) => f(&n.encode()),
-                Body::Words(w) => f(&w.encode()),
-                Body::Imap(i) => f(&i.encode()),
-            },
-        })
-    }
+/// Which of the two places at which segments are filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Head {
+    /// The end of the log, where roll-forward goes on.
+    Log,
+    /// Where checkpoints put the IFile's blocks. Only a checkpoint leads to them, and the next one
+    /// replaces most: among other blocks they would leave holes that the cleaner has to gather.
+    Tables,
 }
 
 /// The end of the log. Only the commit under way writes.
@@ -95,6 +38,8 @@ pub(crate) struct LogWriter {
     /// Segment and byte offset in it where the next partial segment goes.
     pub segment: u64,
     pub offset: u32,
+    /// The same for the IFile's blocks, once a checkpoint has written some.
+    pub tables: Option<(u64, u32)>,
     /// Where segments lie.
     pub base: u64,
     pub segment_size: u32,
@@ -103,6 +48,8 @@ pub(crate) struct LogWriter {
     pub bytes: u64,
     /// Bytes of them that the cleaner moved, their share of summaries and padding included.
     pub moved: u64,
+    /// All bytes by what they are.
+    pub logged: LoggedBytes,
 }
 
 struct Partial {
@@ -132,16 +79,41 @@ impl Partial {
     }
 }
 
+/// What a batch of blocks is written to, and when.
+pub(crate) struct Batch<'a> {
+    pub meta: &'a dyn Device,
+    pub state: &'a Mutex<State>,
+    pub commit: u64,
+    pub now: Time,
+    /// What every partial segment of it says.
+    pub flags: SummaryFlags,
+}
+
 impl LogWriter {
     /// Writes a batch of blocks as partial segments; all but the last say that they continue.
     /// Returns the blocks' addresses. Durable only after a flush of M.
     pub fn append(
         &mut self,
-        meta: &dyn Device,
-        state: &Mutex<State>,
-        commit: u64,
-        now: Time,
-        flags: SummaryFlags,
+        batch: &Batch<'_>,
+        items: impl Iterator<Item = Item>,
+    ) -> Result<Vec<(Key, Loc)>> {
+        self.append_at(Head::Log, batch, items)
+    }
+
+    /// The same for blocks of the IFile, which the checkpoint that is about to be written leads to.
+    pub fn append_tables(
+        &mut self,
+        batch: &Batch<'_>,
+        items: impl Iterator<Item = Item>,
+    ) -> Result<Vec<(Key, Loc)>> {
+        let apart = batch.state.lock().segs.tables_apart();
+        self.append_at(if apart { Head::Tables } else { Head::Log }, batch, items)
+    }
+
+    fn append_at(
+        &mut self,
+        head: Head,
+        batch: &Batch<'_>,
         items: impl Iterator<Item = Item>,
     ) -> Result<Vec<(Key, Loc)>> {
         let mut placed = Vec::new();
@@ -149,20 +121,20 @@ impl LogWriter {
         let mut block = Vec::with_capacity(BLOCK * 2);
         for item in items {
             block.clear();
-            let mut crc = self.seal(meta.name(), &item, &mut block)?;
-            if partial.len_with(1, block.len()) > self.room() {
+            let mut crc = self.seal(batch.meta.name(), &item, &mut block)?;
+            if partial.len_with(1, block.len()) > self.room(head) {
                 let full = std::mem::replace(&mut partial, Partial::new());
                 if !full.entries.is_empty() {
                     let more = !planted(Planted::NoContinues);
-                    let flags = if more { flags | SummaryFlags::CONTINUES } else { flags };
-                    self.write(meta, state, commit, now, flags, full, &mut placed)?;
+                    let more = if more { SummaryFlags::CONTINUES } else { SummaryFlags::empty() };
+                    self.write(head, batch, batch.flags | more, full, &mut placed)?;
                 }
-                if partial.len_with(1, block.len()) > self.room() {
-                    self.advance(meta.name(), state)?;
+                if partial.len_with(1, block.len()) > self.room(head) {
+                    self.advance(head, batch)?;
                 }
                 // The header names the partial segment that the block is in.
                 block.clear();
-                crc = self.seal(meta.name(), &item, &mut block)?;
+                crc = self.seal(batch.meta.name(), &item, &mut block)?;
             }
             partial.entries.push(SummaryEntry {
                 id: item.id,
@@ -174,12 +146,13 @@ impl LogWriter {
                 level: item.level,
             });
             partial.keys.push(item.key);
-            partial.youngest = partial.youngest.max(item.stamp.unwrap_or(commit));
+            partial.youngest = partial.youngest.max(item.stamp.unwrap_or(batch.commit));
             partial.moved += if item.moved { block.len() } else { 0 };
             partial.payload.extend_from_slice(&block);
+            self.logged.count(&item, block.len() as u64);
         }
         if !partial.entries.is_empty() {
-            self.write(meta, state, commit, now, flags, partial, &mut placed)?;
+            self.write(head, batch, batch.flags, partial, &mut placed)?;
         }
         Ok(placed)
     }
@@ -206,57 +179,70 @@ impl LogWriter {
         })
     }
 
-    fn room(&self) -> usize {
-        (self.segment_size - self.offset) as usize
+    /// Where the next partial segment goes: segment, and byte offset in it.
+    fn place(&self, head: Head) -> (u64, u32) {
+        match head {
+            Head::Log => (self.segment, self.offset),
+            Head::Tables => self.tables.unwrap_or((0, self.segment_size)),
+        }
+    }
+
+    fn set_place(&mut self, head: Head, segment: u64, offset: u32) {
+        match head {
+            Head::Log => (self.segment, self.offset) = (segment, offset),
+            Head::Tables => self.tables = Some((segment, offset)),
+        }
+    }
+
+    fn room(&self, head: Head) -> usize {
+        (self.segment_size - self.place(head).1) as usize
     }
 
     /// Goes on in the next segment.
-    fn advance(&mut self, device: &str, state: &Mutex<State>) -> Result<()> {
-        let mut st = state.lock();
-        let next = st.segs.next;
-        st.segs.active = next;
-        st.segs.filled = 0;
-        st.segs.mark_used(next, 0);
-        let Some(after) = st.segs.pick_clean() else {
+    fn advance(&mut self, head: Head, batch: &Batch<'_>) -> Result<()> {
+        let next = {
+            let mut st = batch.state.lock();
+            match head {
+                Head::Log => st.segs.advance(),
+                Head::Tables => st.segs.advance_tables(),
+            }
+        };
+        let Some(next) = next else {
             return Err(Error::Io {
-                device: device.into(),
+                device: batch.meta.name().into(),
                 op: "write",
                 offset: 0,
                 len: 0,
                 source: std::io::Error::from_raw_os_error(libc::ENOSPC),
             });
         };
-        st.segs.next = after;
-        self.segment = next;
-        self.offset = 0;
+        self.set_place(head, next, 0);
         Ok(())
     }
 
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "one call site; a struct would only name them twice"
-    )]
     fn write(
         &mut self,
-        meta: &dyn Device,
-        state: &Mutex<State>,
-        commit: u64,
-        now: Time,
+        head: Head,
+        batch: &Batch<'_>,
         flags: SummaryFlags,
         partial: Partial,
         placed: &mut Vec<(Key, Loc)>,
     ) -> Result<()> {
         let mut payload = partial.payload;
-        let head = Summary::len_for(partial.entries.len());
+        let (segment, offset) = self.place(head);
+        let front = Summary::len_for(partial.entries.len());
         let (moved, blocks) = (partial.moved as u64, payload.len().max(1) as u64);
-        let all_moved = moved == blocks;
-        let total = (head + payload.len()).next_multiple_of(BLOCK);
-        payload.resize(total - head, 0);
+        let mut flags = flags;
+        flags.set(SummaryFlags::CLEANER, moved == blocks);
+        let total = (front + payload.len()).next_multiple_of(BLOCK);
+        self.logged.framing += (total - payload.len()) as u64;
+        payload.resize(total - front, 0);
         let next_segment = {
-            let mut st = state.lock();
-            let segment = self.segment;
+            let mut st = batch.state.lock();
             st.segs.mark_used(segment, partial.youngest);
-            st.segs.filled = u64::from(self.offset) + total as u64;
+            if head == Head::Log {
+                st.segs.filled = u64::from(offset) + total as u64;
+            }
             // What is in the log takes up no room that is still to be found.
             st.committing_bytes = st.committing_bytes.saturating_sub(total as u64);
             st.segs.next
@@ -265,40 +251,44 @@ impl LogWriter {
             volume: self.volume,
             crash: self.crash,
             serial: self.serial,
-            commit,
-            time: now.secs.saturating_mul(1_000_000_000).saturating_add(i64::from(now.nanos)),
-            flags: if all_moved { flags | SummaryFlags::CLEANER } else { flags },
+            commit: batch.commit,
+            time: nanoseconds(batch.now),
+            flags,
             total: (total / GRAIN) as u32,
             payload_crc: tandem_format::crc(&payload),
             next_segment,
             entries: partial.entries,
         };
-        let start =
-            self.base + self.segment * u64::from(self.segment_size) + u64::from(self.offset);
+        let start = self.base + segment * u64::from(self.segment_size) + u64::from(offset);
         let bytes = summary.encode();
-        debug_assert_eq!(bytes.len(), head);
-        let mut at = (start + head as u64) / GRAIN as u64;
+        debug_assert_eq!(bytes.len(), front);
+        let mut at = (start + front as u64) / GRAIN as u64;
         for (entry, key) in summary.entries.iter().zip(&partial.keys) {
             if let Some(key) = key {
                 placed.push((*key, Loc::new(at, entry.grains)));
             }
             at += u64::from(entry.grains);
         }
-        let done = meta.write_vectored_at(&[IoSlice::new(&bytes), IoSlice::new(&payload)], start);
+        let both = [IoSlice::new(&bytes), IoSlice::new(&payload)];
+        let done = batch.meta.write_vectored_at(&both, start);
         if !planted(Planted::LogErrorIgnored) {
             done.map_err(|source| Error::Io {
-                device: meta.name().into(),
+                device: batch.meta.name().into(),
                 op: "write",
                 offset: start,
                 len: total as u64,
                 source,
             })?;
         }
-        self.offset += total as u32;
+        self.set_place(head, segment, offset + total as u32);
         self.serial += 1;
         self.partials += 1;
         self.bytes += total as u64;
         self.moved += total as u64 * moved / blocks;
         Ok(())
     }
+}
+
+fn nanoseconds(time: Time) -> i64 {
+    time.secs.saturating_mul(1_000_000_000).saturating_add(i64::from(time.nanos))
 }

@@ -129,9 +129,11 @@ impl Core {
             serial: cp.next_serial,
             segment: cp.segment,
             offset: cp.offset,
+            tables: None,
             base: geo.segment_offset(0),
             segment_size: geo.segment_size,
             partials: 0,
+            logged: Default::default(),
             bytes: 0,
             moved: 0,
         };

@@ -9,7 +9,7 @@ use crate::cache::CrossFileStats;
 use crate::commit::ContinuityStats;
 use crate::commit::space_fault;
 use crate::error::Result;
-use crate::log::{PrefetchStats, RelocationStats};
+use crate::log::{LoggedBytes, PrefetchStats, RelocationStats};
 use crate::space::AffinityStats;
 
 /// Requests and bytes of one device.
@@ -33,6 +33,8 @@ pub struct LogInfo {
     pub clean_segments: u64,
     /// Bytes of a segment.
     pub segment_size: u64,
+    /// Bytes of it that blocks can count on.
+    pub usable_bytes: u64,
     /// Bytes of live metadata.
     pub live_bytes: u64,
     /// Bytes that live metadata may take up.
@@ -43,6 +45,8 @@ pub struct LogInfo {
     pub bytes_logged: u64,
     /// Bytes of them that the cleaner moved, their share of summaries and padding included.
     pub bytes_moved: u64,
+    /// All of them by what they are.
+    pub logged: LoggedBytes,
     /// With fewer clean segments than this, the cleaner works.
     pub low_segments: u64,
     /// Clean segments that only deletion, the cleaner and checkpoints use.
@@ -164,20 +168,22 @@ pub struct Info {
 
 impl Core {
     fn log_info(&self) -> LogInfo {
-        let (partials, bytes, moved) = {
+        let (partials, bytes, moved, logged) = {
             let c = self.commit.lock();
-            (c.log.partials, c.log.bytes, c.log.moved)
+            (c.log.partials, c.log.bytes, c.log.moved, c.log.logged)
         };
         let st = self.state.lock();
         LogInfo {
             segments: st.segs.count(),
             clean_segments: st.segs.clean(),
             segment_size: st.segs.size(),
+            usable_bytes: st.segs.usable(),
             live_bytes: st.segs.live_bytes(),
             room_bytes: st.segs.room_for_live(),
             partial_segments: partials,
             bytes_logged: bytes,
             bytes_moved: moved,
+            logged,
             low_segments: st.segs.low(),
             reserved_segments: st.segs.reserve(),
         }

@@ -258,8 +258,9 @@ impl Changes {
             DeltaRecord::ImapSet { ino, w0, w1 } if imap(ino) => {
                 self.inodes.insert(ino, [w0, w1]);
             }
-            DeltaRecord::ImapClear { ino } if imap(ino) => {
-                self.inodes.insert(ino, [0, 0]);
+            DeltaRecord::ImapClear { ino, n } => {
+                let cleared = (ino..ino.saturating_add(n)).filter(|&ino| imap(ino));
+                self.inodes.extend(cleared.map(|ino| (ino, [0, 0])));
             }
             DeltaRecord::IdFree { id } if newer(Kind::Map, id / FANOUT as u64) => {
                 self.freed.insert(id, order);

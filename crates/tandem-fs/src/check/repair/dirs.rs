@@ -246,7 +246,10 @@ impl Survey<'_> {
             if self.base.meta.read_at(&mut bytes, info.loc.offset()).is_err() {
                 return false;
             }
-            let Some(leaf) = leaf(&bytes).filter(|leaf| leaf.count() > 0) else { return false };
+            let Some(leaf) = leaf(&bytes, &self.base.sb.implied()).filter(|leaf| leaf.count() > 0)
+            else {
+                return false;
+            };
             if leaf.depth() > *depth.get_or_insert(leaf.depth()) {
                 return false;
             }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 use tandem_device::Device;
-use tandem_format::{BlockMeta, ExtentNode, Kind, Leaf, Loc, Table};
+use tandem_format::{BlockMeta, ExtentNode, Kind, Leaf, Loc, Superblock, Table};
 
 use super::super::Progress;
 use super::super::blocks::{check_address, is_named, open_block};
@@ -70,7 +70,7 @@ impl Index {
             (source.progress)(Progress { phase: "reading all metadata", done, total });
         };
         read_all(base, blocks, &progress, &mut |id, loc, bytes| match bytes
-            .and_then(|bytes| info(base.sb.volume, id, loc, bytes))
+            .and_then(|bytes| info(&base.sb, id, loc, bytes))
         {
             Some(info) => index.blocks.push(info),
             None => bad.push((id, loc)),
@@ -122,7 +122,7 @@ impl Index {
         base.keep(found.iter().map(|(_, loc)| *loc));
         let mut blocks = Vec::with_capacity(found.len());
         read_all(base, found, &|_, _| {}, &mut |id, loc, bytes| {
-            let info = bytes.and_then(|bytes| info(base.sb.volume, id, loc, bytes));
+            let info = bytes.and_then(|bytes| info(&base.sb, id, loc, bytes));
             blocks.extend(info.map(|info| Info { stale: true, ..info }));
         });
         let any = !blocks.is_empty();
@@ -232,8 +232,8 @@ fn alone(meta: &dyn Device, base: &Base, loc: Loc) -> Option<Vec<u8>> {
 }
 
 /// What a block says of itself, if it is good in itself.
-fn info(volume: u64, id: u64, loc: Loc, bytes: &[u8]) -> Option<Info> {
-    let (head, payload) = open_block(volume, loc, bytes).ok()?;
+fn info(sb: &Superblock, id: u64, loc: Loc, bytes: &[u8]) -> Option<Info> {
+    let (head, payload) = open_block(sb.volume, loc, bytes).ok()?;
     if !is_named(&head, Key::block(id)) {
         return None;
     }
@@ -243,7 +243,7 @@ fn info(volume: u64, id: u64, loc: Loc, bytes: &[u8]) -> Option<Info> {
     let info = Info { id, loc, order, owner, index, next: 0, kind, level, stale: false, role };
     match kind {
         Kind::Leaf => {
-            let leaf = Leaf::decode(payload, head.count, index).ok()?;
+            let leaf = Leaf::decode(payload, &head, &sb.implied()).ok()?;
             Some(Info { next: leaf.next(), level: leaf.depth(), ..info })
         }
         Kind::Table => {
@@ -255,7 +255,7 @@ fn info(volume: u64, id: u64, loc: Loc, bytes: &[u8]) -> Option<Info> {
             (node.count() == head.count).then_some(info)
         }
         Kind::Inode => {
-            let leaf = Leaf::decode(payload, head.count, index).ok()?;
+            let leaf = Leaf::decode(payload, &head, &sb.implied()).ok()?;
             let formed = (owner, index, leaf.next(), leaf.depth()) == (0, 0, 0, 0);
             formed.then_some(info)
         }

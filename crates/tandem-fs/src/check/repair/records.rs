@@ -10,6 +10,7 @@ use super::report::RepairKind;
 use super::scan::Order;
 use super::survey::{EVICTED, Inode, LIMBO_ENTRY, Link, MADE, Met, Survey};
 use crate::dir::rev_of;
+use crate::ifile::{Home, top_of};
 use crate::inode::limbo_name;
 use crate::types::{FileKind, LIMBO, ROOT};
 
@@ -170,8 +171,8 @@ impl Survey<'_> {
     fn rank(&self, inode: &Inode) -> Candidate {
         let info = self.index.get(inode.block);
         let home = info.map(|info| match info.kind {
-            Kind::Leaf => crate::ifile::Home::Entry { dir: info.owner, key: inode.key },
-            _ => crate::ifile::Home::Block(info.id),
+            Kind::Leaf => Home::Entry { dir: info.owner, top: top_of(inode.key) },
+            _ => Home::Block(info.id),
         });
         let known = home.is_some() && self.base.home(inode.ino) == Some(home);
         let fresh = info.is_some_and(|info| !info.stale);

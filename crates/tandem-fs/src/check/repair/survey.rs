@@ -1,14 +1,14 @@
 //! What is on the volume: directories, i-nodes, links, and who has which data blocks.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tandem_format::{Body, DirRoot, Entry, FormatError, Kind, Leaf, Record};
+use tandem_format::{Body, DirRoot, Entry, FormatError, Implied, Kind, Leaf, Record};
 
 use super::super::Progress;
 use super::base::{Base, Source};
 use super::claims::Claims;
 use super::index::{Index, Info, read_all};
 use super::report::Repairs;
-use crate::ifile::Home;
+use crate::ifile::{Home, top_of};
 use crate::space::Run;
 use crate::types::FileKind;
 
@@ -108,7 +108,7 @@ impl Met<'_> {
     /// Where the record lies.
     pub fn home(&self) -> Home {
         match self.info.kind {
-            Kind::Leaf => Home::Entry { dir: self.info.owner, key: self.entry.key },
+            Kind::Leaf => Home::Entry { dir: self.info.owner, top: top_of(self.entry.key) },
             _ => Home::Block(self.info.id),
         }
     }
@@ -123,10 +123,11 @@ impl Survey<'_> {
         f: &mut dyn FnMut(&Met<'_>),
     ) {
         let blocks = self.index.places(|i| matches!(i.kind, Kind::Leaf | Kind::Inode) && take(i));
+        let implied = self.base.sb.implied();
         let progress = |done, total| (self.source.progress)(Progress { phase, done, total });
         read_all(&self.base, blocks, &progress, &mut |id, _, bytes| {
             let Some(info) = self.index.get(id) else { return };
-            let Some(leaf) = bytes.and_then(leaf) else { return };
+            let Some(leaf) = bytes.and_then(|bytes| leaf(bytes, &implied)) else { return };
             for slot in 0..leaf.count() as usize {
                 let entry = leaf.entry(slot);
                 let record = match entry.body {
@@ -162,7 +163,7 @@ impl Survey<'_> {
 }
 
 /// A leaf's block, already found to be good.
-pub(super) fn leaf(bytes: &[u8]) -> Option<Leaf> {
+pub(super) fn leaf(bytes: &[u8], implied: &Implied) -> Option<Leaf> {
     let (head, payload) = tandem_format::open(bytes).ok()?;
-    Leaf::decode(payload, head.count, head.index).ok()
+    Leaf::decode(payload, &head, implied).ok()
 }

@@ -100,7 +100,7 @@ impl Writer<'_> {
             if self.core.meta.read_at(&mut bytes, info.loc.offset()).is_err() {
                 continue;
             }
-            let Some(leaf) = leaf(&bytes) else { continue };
+            let Some(leaf) = leaf(&bytes, &self.survey.base.sb.implied()) else { continue };
             for slot in 0..leaf.count() as usize {
                 let entry = leaf.entry(slot);
                 let Some((name, target)) = self.accepted(&info, &entry) else { continue };

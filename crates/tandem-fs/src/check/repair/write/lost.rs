@@ -48,7 +48,7 @@ impl Writer<'_> {
         }
         let mut bytes = vec![0; info.loc.bytes() as usize];
         self.core.meta.read_at(&mut bytes, info.loc.offset()).ok()?;
-        let leaf = leaf(&bytes)?;
+        let leaf = leaf(&bytes, &self.survey.base.sb.implied())?;
         // Two entries of one key cannot be in a leaf that is good.
         let Body::Embedded(bytes) = leaf.entry(leaf.find_key(inode.key)?).body else { return None };
         let mut rec = Record::decode(bytes).ok()?;

@@ -13,7 +13,7 @@ use super::Writer;
 use crate::cache::Key;
 use crate::commit::space_fault;
 use crate::error::{Error, Res, Result};
-use crate::ifile::Home;
+use crate::ifile::{Home, top_of};
 use crate::log::Segments;
 use crate::options::MountOptions;
 use crate::space::Space;
@@ -111,7 +111,9 @@ impl Writer<'_> {
                     let info = self.survey.index.get(inode.block);
                     let home = match info.map(|info| (info.kind, info.role, info.owner)) {
                         Some((Kind::Inode, ..)) => Home::Block(inode.block),
-                        Some((Kind::Leaf, Role::Kept, dir)) => Home::Entry { dir, key: inode.key },
+                        Some((Kind::Leaf, Role::Kept, dir)) => {
+                            Home::Entry { dir, top: top_of(inode.key) }
+                        }
                         // It is entered again.
                         _ => continue,
                     };
