@@ -119,6 +119,7 @@ impl Core {
     pub fn commit_all(&self, checkpoint: bool) -> Result<()> {
         loop {
             let mut committer = self.commit.lock();
+            self.release_first(&mut committer)?;
             let small = self.state.lock().dirty_bytes <= BATCH;
             let batch = if small { Vec::new() } else { self.next_batch() };
             if batch.is_empty() {
@@ -128,6 +129,15 @@ impl Core {
             crate::sync::MutexGuard::unlock_fair(committer);
             done?;
         }
+    }
+
+    /// Commits before contents are placed when much of what could be free waits for a commit:
+    /// otherwise they would be pressed into the holes of a volume that is fuller than it needs to be.
+    fn release_first(&self, c: &mut Committer) -> Result<()> {
+        if !self.state.lock().frees_press() {
+            return Ok(());
+        }
+        self.commit_locked(c, Contents::Wanted, false)
     }
 
     /// Turns the volume read-only unless the error is only one of reading.

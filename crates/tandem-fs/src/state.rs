@@ -3,6 +3,8 @@
 
 mod holds;
 mod nodes;
+#[cfg(test)]
+mod tests;
 
 use rustc_hash::FxHashMap;
 use tandem_format::{Geometry, GroupEntry, Superblock, Time};
@@ -146,6 +148,9 @@ pub(crate) struct State {
 /// slot, its share of the i-node map and of a new leaf.
 pub(crate) const ENTRY_COST: u64 = 320;
 
+/// The part of the free blocks that may wait for a commit while contents are placed, as a divisor.
+const WAITING: u64 = 8;
+
 /// Bytes that a changed record can add: it and what is stored relative to it are spelled out in
 /// columns that were empty.
 pub(crate) const RECORD_COST: u64 = 256;
@@ -283,6 +288,11 @@ impl State {
     /// Data blocks freed by operations that are free once a commit is durable.
     pub fn soon_free(&self) -> u64 {
         self.running.freed() + self.committing_freed
+    }
+
+    /// Whether what waits for a commit would add much to the blocks that are free.
+    pub fn frees_press(&self) -> bool {
+        self.soon_free() > self.space.free_blocks() / WAITING
     }
 
     /// Drops allocated blocks that no metadata refers to.

@@ -98,6 +98,37 @@ fn directories_stay_or_spread() {
     }
 }
 
+/// The group is the directory's also when nothing about the directory is in memory any more.
+#[test]
+fn contents_find_a_group_that_was_forgotten() {
+    let vol = volume(MountOptions { affinity: 0, cache: 1 << 20, ..MountOptions::default() });
+    let cred = Cred::root();
+    let dirs: Vec<Ino> = (0..4)
+        .map(|n| vol.mkdir(&cred, ROOT, format!("d{n}").as_bytes(), 0o755, 0).unwrap().ino)
+        .collect();
+    let late: Vec<(u64, Ino)> = dirs
+        .iter()
+        .map(|&dir| {
+            let first = file(&vol, dir, "first");
+            append(&vol, first, 5000);
+            vol.sync().unwrap();
+            (groups(&vol, first)[0].0, file(&vol, dir, "late"))
+        })
+        .collect();
+    assert!(late.iter().any(|(home, _)| *home != 0));
+    let others: Vec<Ino> = (0..600).map(|n| file(&vol, ROOT, &format!("other-{n}"))).collect();
+    vol.sync().unwrap();
+    late.iter().for_each(|&(_, ino)| append(&vol, ino, 5000));
+    // Files with contents under way stay in memory, their directories do not.
+    for _ in 0..8 {
+        others.iter().for_each(|&ino| append(&vol, ino, 0));
+    }
+    vol.sync().unwrap();
+    for (home, ino) in late {
+        assert_eq!(groups(&vol, ino), [(home, 10)]);
+    }
+}
+
 /// Extents are those of contents on D, and of nothing else.
 #[test]
 fn extents_are_told() {

@@ -69,6 +69,46 @@ fn files_appended_by_turns_stay_in_few_pieces() {
     vol.shutdown().unwrap();
 }
 
+/// Space that waits for a commit only is there for what is placed next: before it breaks up what else
+/// is free, the commit comes.
+#[test]
+fn freed_space_is_used_before_holes() {
+    let rig = Rig::new(4096);
+    let vol = rig.open(true);
+    let cred = Cred::root();
+    let mib = vec![5; 1 << 20];
+    let large = |name: &str, n: u64| {
+        let ino = create(&vol, name, &mib);
+        for at in 1..n {
+            vol.write(&cred, ino, at << 20, &mib, WriteFlags::default()).unwrap();
+        }
+        vol.sync().unwrap();
+    };
+    let remove = |name: &str| {
+        let ino = vol.lookup(&cred, ROOT, name.as_bytes()).unwrap().ino;
+        vol.unlink(&cred, ROOT, name.as_bytes()).unwrap();
+        vol.forget(ino, 2);
+    };
+    large("old", 40);
+    let pairs = 100;
+    for n in 0..pairs {
+        large(&format!("hole-{n}"), 1);
+        create(&vol, &format!("wall-{n}"), &mib[..4096]);
+        if vol.statfs().blocks_free < 512 {
+            break;
+        }
+    }
+    let free = vol.statfs().blocks_free.saturating_sub(64);
+    create(&vol, "filler", &mib[..(free as usize * 4096).min(mib.len())]);
+    vol.sync().unwrap();
+    (0..24).for_each(|n| remove(&format!("hole-{n}")));
+    vol.sync().unwrap();
+    remove("old");
+    large("new", 20);
+    let ino = vol.lookup(&cred, ROOT, b"new").unwrap().ino;
+    assert_eq!(vol.extents(ino, 0, 100).unwrap().len(), 1);
+}
+
 #[test]
 fn a_directory_is_read_in_few_requests() {
     for block in [512, 4096] {

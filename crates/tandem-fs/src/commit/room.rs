@@ -70,11 +70,12 @@ impl Core {
     /// next commit.
     fn write_back(&self, left: u64) -> Result<()> {
         loop {
-            let committer = self.commit.lock();
+            let mut committer = self.commit.lock();
             if self.state.lock().dirty_bytes <= left {
                 return Ok(());
             }
             self.sound()?;
+            self.release_first(&mut committer)?;
             let batch = self.next_batch();
             if batch.is_empty() {
                 return Ok(());

@@ -158,3 +158,50 @@ impl Nodes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Clean nodes that nobody has used since the hand came by.
+    fn nodes(n: u64, dirty: bool) -> Nodes {
+        let mut nodes = Nodes::default();
+        for ino in 0..n {
+            let node = Node {
+                dirty,
+                used: false,
+                ..Node::new(Record { nlink: 1, ..Record::default() }, 0)
+            };
+            nodes.insert(ino, node);
+        }
+        nodes
+    }
+
+    #[test]
+    fn shrink_lets_go_down_to_its_limit() {
+        let mut nodes = nodes(100, false);
+        nodes.shrink(30);
+        assert_eq!(nodes.len(), 100 - SHRINK_STEPS);
+        nodes.shrink(30);
+        nodes.shrink(30);
+        assert_eq!(nodes.len(), 30);
+    }
+
+    #[test]
+    fn shrink_rests_after_a_look_in_vain() {
+        let mut nodes = nodes(100, true);
+        nodes.shrink(10);
+        (0..100).for_each(|ino| nodes.cleaned(ino));
+        // However much could go now, nobody looks for a while, ...
+        for call in 0..SHRINK_STEPS / 2 {
+            nodes.shrink(10);
+            assert_eq!(nodes.len(), 100, "call {call}");
+        }
+        // ... and then somebody does.
+        nodes.shrink(10);
+        assert_eq!(nodes.len(), 100 - SHRINK_STEPS);
+        // A look that has found something is followed by another.
+        nodes.shrink(10);
+        assert_eq!(nodes.len(), 10);
+    }
+}
