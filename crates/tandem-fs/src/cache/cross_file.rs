@@ -11,12 +11,14 @@ mod held;
 mod tests;
 mod walk;
 
+use std::collections::VecDeque;
+
 use smallvec::SmallVec;
 
 use crate::sync::Mutex;
 use held::{Gone, Held};
-pub(crate) use walk::FileAt;
 use walk::Walks;
+pub(crate) use walk::{FileAt, MIDDLING};
 
 /// What cross-file readahead has done since the mount.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -37,6 +39,10 @@ pub struct CrossFileStats {
     pub forgotten_bytes: u64,
     /// Bytes in memory now.
     pub held_bytes: u64,
+    /// Bytes that are read around a small file of a walk now, whosever they are, by what was used.
+    pub width: u64,
+    /// The same of files of its directory.
+    pub directory_width: u64,
 }
 
 /// A read of more than was asked for, under way.
@@ -47,7 +53,23 @@ pub(crate) struct Fetch {
     pub from: u64,
     /// End.
     pub to: u64,
+    /// What of it is of which kind.
+    share: Share,
 }
+
+/// Bytes of a request.
+#[derive(Debug, Clone, Copy)]
+struct Share {
+    /// Of the file that is read.
+    own: u64,
+    /// Of others of its directory.
+    siblings: u64,
+    /// Of whatever else lies there.
+    others: u64,
+}
+
+/// Requests after which the use of one is judged.
+const LATER: usize = 16;
 
 struct UnderWay {
     id: u64,
@@ -60,6 +82,8 @@ struct UnderWay {
 struct Inner {
     held: Held,
     walks: Walks,
+    /// Buffers whose use is to be judged.
+    trial: VecDeque<(u64, Share)>,
     under_way: SmallVec<[UnderWay; 4]>,
     next: u64,
     stats: CrossFileStats,
@@ -68,6 +92,23 @@ struct Inner {
 impl Inner {
     fn gone(&mut self, gone: Gone) {
         self.stats.wasted_bytes += gone.len - gone.used;
+    }
+
+    /// Has a buffer judged once [`LATER`] others have come after it: who walks here has gone on.
+    fn judge(&mut self, id: u64, share: Share) {
+        self.trial.push_back((id, share));
+        if self.trial.len() <= LATER {
+            return;
+        }
+        let Some((id, share)) = self.trial.pop_front() else { return };
+        let Some(used) = self.held.used(id) else { return };
+        let used = used.saturating_sub(share.own);
+        let siblings = used.min(share.siblings);
+        if self.walks.siblings.learn(siblings, share.siblings)
+            | self.walks.others.learn((used - siblings).min(share.others), share.others)
+        {
+            self.trial.clear();
+        }
     }
 }
 
@@ -82,7 +123,7 @@ pub(crate) struct CrossFile {
 impl CrossFile {
     /// For a data device whose contents lie in bytes `[from, to)`.
     pub fn new(from: u64, to: u64) -> CrossFile {
-        let inner = Inner { walks: Walks::new(), ..Inner::default() };
+        let inner = Inner::default();
         CrossFile { inner: Mutex::new(inner), area: (from, to) }
     }
 
@@ -96,9 +137,7 @@ impl CrossFile {
         if n > 0 {
             inner.walks.note(at, at + n as u64, file);
         }
-        let whole = n == buf.len();
-        inner.walks.served(whole);
-        match whole {
+        match n == buf.len() {
             true => inner.stats.hits += 1,
             false => inner.stats.misses += 1,
         }
@@ -109,12 +148,25 @@ impl CrossFile {
         n
     }
 
-    /// What to read instead of bytes `[at, at + len)` of D; at most `limit` bytes. None when just these are to be read.
-    pub fn plan(&self, at: u64, len: u64, file: FileAt, limit: u64) -> Option<Fetch> {
+    /// What to read instead of bytes `[at, at + len)` of D; at most `limit` bytes. None when just these
+    /// are to be read. `siblings` is where the files of the same directory lie, in bytes of D, as far
+    /// as it is known, sorted.
+    pub fn plan(
+        &self,
+        at: u64,
+        len: u64,
+        file: FileAt,
+        siblings: &[(u64, u64)],
+        limit: u64,
+    ) -> Option<Fetch> {
         let mut inner = self.inner.lock();
         let end = at.saturating_add(len).min(self.area.1);
         let files = inner.walks.note(at, end, file);
-        let (from, to) = inner.walks.window(at, end, files);
+        let goes_on = file.off == 0 || inner.held.leads_to(at);
+        let ahead = if goes_on { walk::ahead(len, file) } else { 0 };
+        let own = (at, end.saturating_add(ahead));
+        let run = inner.walks.directory(own, files, siblings);
+        let (from, to) = inner.walks.window(run, files);
         let (from, to) = (from.max(self.area.0).min(at), to.min(self.area.1));
         // What is there already need not be read again, at the window's ends.
         let from = inner.held.covered_to(from).min(at);
@@ -127,7 +179,13 @@ impl CrossFile {
         inner.under_way.push(UnderWay { id, from, to, spoiled: SmallVec::new() });
         inner.stats.reads_ahead += 1;
         inner.stats.bytes_ahead += to - from - len;
-        Some(Fetch { id, from, to })
+        // What was there will hardly be asked for again.
+        let own = len + file.ahead.min(to - end);
+        let fresh = (to - from).saturating_sub(own + inner.held.bytes_in(from, to));
+        let known: u64 = siblings.iter().map(|s| s.1.min(to).saturating_sub(s.0.max(from))).sum();
+        let known = known.saturating_sub(own).min(fresh);
+        let share = Share { own, siblings: known, others: fresh - known };
+        Some(Fetch { id, from, to, share })
     }
 
     /// Takes what a planned read has brought, `used` bytes of which were asked for, and keeps at most
@@ -139,13 +197,15 @@ impl CrossFile {
         let Some(bytes) = bytes else { return };
         while inner.held.bytes() + bytes.len() as u64 > limit {
             let Some(gone) = inner.held.evict() else { return };
-            inner.walks.learn(gone.used, gone.len);
             inner.gone(gone);
         }
         for gone in inner.held.cut(done.from, done.to) {
             inner.gone(gone);
         }
-        inner.held.insert(done.from, bytes, &done.spoiled, used);
+        let id = inner.held.insert(done.from, bytes, &done.spoiled, used);
+        if fetch.share.siblings + fetch.share.others > 0 {
+            inner.judge(id, fetch.share);
+        }
     }
 
     /// Bytes `[from, to)` of D have been written, or belong to nobody any more.
@@ -173,6 +233,11 @@ impl CrossFile {
     /// What it has done.
     pub fn stats(&self) -> CrossFileStats {
         let inner = self.inner.lock();
-        CrossFileStats { held_bytes: inner.held.bytes(), ..inner.stats }
+        CrossFileStats {
+            held_bytes: inner.held.bytes(),
+            width: inner.walks.others.width(),
+            directory_width: inner.walks.siblings.width(),
+            ..inner.stats
+        }
     }
 }

@@ -1,12 +1,13 @@
 //! Reading a directory in the order of its keys.
 
-use tandem_format::Leaf;
+use tandem_format::{Body as EntryBody, Content, Extent, Leaf, Record};
 
 use super::{REV_BITS, found, rev_of};
 use crate::dir::Found;
 use crate::error::{Fault, Res};
+use crate::ifile::Home;
 use crate::state::State;
-use crate::types::Ino;
+use crate::types::{FileKind, Ino};
 
 impl State {
     /// Gives the entries with keys of at least `from` to `f`, in order, until it returns false or
@@ -36,6 +37,27 @@ impl State {
             }
             from = end << 15;
         }
+    }
+
+    /// First block and end on D of every extent of files of the directory that an i-node's entry is
+    /// in; of `most` entries, from the i-node's own on when there are more. Only records that lie in
+    /// their entries and are in memory count.
+    pub fn directory_extents(&mut self, ino: Ino, most: usize) -> Res<Vec<(u64, u64)>> {
+        let Some(Home::Entry { dir, key }) = self.imap_get(ino)? else { return Ok(Vec::new()) };
+        let from = if self.dir_root(dir)?.entries > most as u64 { key } else { 0 };
+        let (mut found, mut seen) = (Vec::new(), 0);
+        self.dir_list(dir, from, &mut |_, entry, leaf| {
+            if let EntryBody::Embedded(bytes) = leaf.entry(entry.slot).body
+                && entry.kind == FileKind::Regular
+                && let Ok(Record { content: Content::Extents(extents), .. }) = Record::decode(bytes)
+            {
+                let run = |e: &Extent| (e.start, e.start.saturating_add(e.len.into()));
+                found.extend(extents.iter().map(run));
+            }
+            seen += 1;
+            Ok(seen < most)
+        })?;
+        Ok(found)
     }
 
     /// Lists one bucket; returns the first reversed hash behind it, or None when `f` has had enough.

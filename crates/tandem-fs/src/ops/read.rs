@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use tandem_format::{Extent, Geometry};
 
 use super::io::check_regular;
-use crate::cache::FileAt;
+use crate::cache::{FileAt, MIDDLING};
 use crate::error::{Error, Result};
 use crate::types::Ino;
 use crate::volume::{Core, Volume};
@@ -19,9 +19,14 @@ struct Plan {
     parts: Parts,
     /// The file's size in bytes.
     size: u64,
+    /// Bytes that lie on D behind those that are read, without a gap.
+    ahead: u64,
     /// Bytes that may be kept of D.
     limit: u64,
 }
+
+/// Files of a directory that are looked at to see where its run ends.
+const SIBLINGS: usize = 256;
 
 impl Volume {
     /// Reads from a regular file; returns how many bytes there were. Holes read as zeros.
@@ -49,7 +54,9 @@ impl Core {
                 return Ok(Plan::default());
             }
             let end = off + len as u64;
-            let mapped = st.located(ino, off / block, end.div_ceil(block))?;
+            // What is read ahead of a file must be known to be its own.
+            let known = if self.opts.cross_file && size < MIDDLING { size } else { end };
+            let mapped = st.located(ino, off / block, known.div_ceil(block))?;
             let covered = match st.nodes.get(ino).and_then(|n| n.data.as_ref()) {
                 Some(data) => data.layers.lock().copy_to(off, &mut buf[..len]),
                 None => Vec::new(),
@@ -62,11 +69,13 @@ impl Core {
                 }
                 at = at.max(to);
             }
-            Ok(Plan { len, parts, size, limit: self.read_cache_limit(st.dirty_bytes) })
+            let ahead = follows(&mapped, end, block).min(known - end);
+            Ok(Plan { len, parts, size, ahead, limit: self.read_cache_limit(st.dirty_bytes) })
         })?;
         for &(at, n, on_d) in &plan.parts {
-            let file = FileAt { size: plan.size, off: off + at as u64 };
-            self.read_contents(&mut buf[at..at + n], on_d, file, plan.limit)?;
+            let ahead = if at + n == plan.len { plan.ahead } else { 0 };
+            let file = FileAt { size: plan.size, off: off + at as u64, ahead };
+            self.read_contents(&mut buf[at..at + n], on_d, ino, file, plan.limit)?;
         }
         Ok(plan.len)
     }
@@ -78,7 +87,14 @@ impl Core {
 
     /// Reads contents of a file from byte `on_d` of D: the one place that does. At most `limit` bytes
     /// are kept of what is read ahead.
-    fn read_contents(&self, buf: &mut [u8], on_d: u64, file: FileAt, limit: u64) -> Result<()> {
+    fn read_contents(
+        &self,
+        buf: &mut [u8],
+        on_d: u64,
+        ino: Ino,
+        file: FileAt,
+        limit: u64,
+    ) -> Result<()> {
         if !self.opts.cross_file {
             return self.read_data(buf, on_d);
         }
@@ -89,7 +105,9 @@ impl Core {
             return Ok(());
         }
         let file = FileAt { off: file.off + done as u64, ..file };
-        let Some(fetch) = self.cross_file.plan(on_d, len, file, limit / 4) else {
+        let siblings = self.siblings(ino, file.size);
+        let plan = self.cross_file.plan(on_d, len, file, &siblings, limit / 4);
+        let Some(fetch) = plan else {
             return self.read_data(buf, on_d);
         };
         let mut bytes = vec![0; (fetch.to - fetch.from) as usize];
@@ -103,6 +121,20 @@ impl Core {
         if read { Ok(()) } else { self.read_data(buf, on_d) }
     }
 
+    /// Where the files of the same directory as a small one lie, in bytes of D, sorted: a hint, of
+    /// what is in memory, so that a request can end where the directory's run does.
+    fn siblings(&self, ino: Ino, size: u64) -> Vec<(u64, u64)> {
+        if size >= MIDDLING {
+            return Vec::new();
+        }
+        let mut st = self.state.lock();
+        let mut found = st.directory_extents(ino, SIBLINGS).unwrap_or_default();
+        drop(st);
+        found.sort_unstable();
+        let byte = |block| self.geo.block_offset(block);
+        found.iter().map(|&(start, end)| (byte(start), byte(end))).collect()
+    }
+
     fn read_data(&self, buf: &mut [u8], on_d: u64) -> Result<()> {
         self.data.read_at(buf, on_d).map_err(|source| Error::Io {
             device: self.data.name().into(),
@@ -112,6 +144,20 @@ impl Core {
             source,
         })
     }
+}
+
+/// Bytes that lie on D behind byte `end` of a file without a gap, as far as its extents are given.
+fn follows(mapped: &[Extent], end: u64, block: u64) -> u64 {
+    let (mut at, mut next) = (end, None);
+    for e in mapped.iter().filter(|e| (e.logical + u64::from(e.len)) * block >= end) {
+        let here = e.logical * block <= at && next.is_none_or(|next| next == e.start);
+        if !here || e.unwritten {
+            break;
+        }
+        at = (e.logical + u64::from(e.len)) * block;
+        next = Some(e.start + u64::from(e.len));
+    }
+    at - end
 }
 
 /// Splits bytes `[from, to)` of a file into what lies on D and zeros.

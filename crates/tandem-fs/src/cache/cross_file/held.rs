@@ -90,9 +90,33 @@ impl Held {
         from
     }
 
+    /// Valid bytes in `[from, to)`.
+    pub fn bytes_in(&self, from: u64, to: u64) -> u64 {
+        let first = self.ranges.range(..from).next_back().map_or(from, |(&start, _)| start);
+        let inside = |(&start, &(stop, _)): (&u64, &(u64, u64))| {
+            stop.min(to).saturating_sub(start.max(from))
+        };
+        self.ranges.range(first..to.max(first)).map(inside).sum()
+    }
+
+    /// Whether the bytes before `at` are there and somebody has asked for bytes of their request.
+    pub fn leads_to(&self, at: u64) -> bool {
+        let before = self.ranges.range(..at).next_back();
+        before.is_some_and(|(_, (stop, id))| {
+            *stop >= at && self.buffers.get(id).is_some_and(|buffer| buffer.used > 0)
+        })
+    }
+
+    /// Bytes of a buffer that were asked for; None when it is not there as it was read.
+    pub fn used(&self, id: u64) -> Option<u64> {
+        let buffer = self.buffers.get(&id)?;
+        let len = buffer.bytes.len() as u64;
+        (buffer.valid == len).then(|| buffer.used.min(len))
+    }
+
     /// Takes what a request read at `at`, but for `spoiled` ranges; the first `used` bytes of it have
-    /// been asked for.
-    pub fn insert(&mut self, at: u64, bytes: Vec<u8>, spoiled: &[(u64, u64)], used: u64) {
+    /// been asked for. Returns its number.
+    pub fn insert(&mut self, at: u64, bytes: Vec<u8>, spoiled: &[(u64, u64)], used: u64) -> u64 {
         let end = at + bytes.len() as u64;
         self.cut(at, end);
         let id = self.next;
@@ -110,6 +134,7 @@ impl Held {
         for &(from, to) in spoiled {
             self.cut(from, to);
         }
+        id
     }
 
     /// Forgets `[from, to)`; returns the buffers of which nothing is left.

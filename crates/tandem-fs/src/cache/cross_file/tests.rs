@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::held::Held;
-use super::{CrossFile, Fetch, FileAt};
+use super::{CrossFile, Fetch, FileAt, Share, Walks};
 
 const SIZE: u64 = 8 << 20;
 const SMALL: u64 = 4096;
@@ -20,7 +20,7 @@ impl Disk {
 }
 
 fn whole(size: u64) -> FileAt {
-    FileAt { size, off: 0 }
+    FileAt { size, off: 0, ahead: 0 }
 }
 
 /// Reads as the engine does; returns the first and end byte of the request, if one was made.
@@ -31,7 +31,7 @@ fn read(cache: &CrossFile, disk: &Disk, at: u64, len: u64, limit: u64) -> Option
     if done < len {
         let (from, rest) = (at + done, len - done);
         request = Some((from, at + len));
-        let got = match cache.plan(from, rest, whole(len), limit / 4) {
+        let got = match cache.plan(from, rest, whole(len), &[], limit / 4) {
             Some(fetch) => {
                 request = Some((fetch.from, fetch.to));
                 let bytes = disk.range(fetch.from, fetch.to);
@@ -68,7 +68,7 @@ fn as_the_paper_has_it() {
     assert_eq!(from, 5 * SMALL);
     assert!(to - from > 64 << 10);
     // A large file takes no part.
-    assert!(cache.plan(6 << 20, 128 << 10, whole(1 << 30), limit).is_none());
+    assert!(cache.plan(6 << 20, 128 << 10, whole(1 << 30), &[], limit).is_none());
     // Small files far from each other bring 16 KiB each.
     let (cache, disk) = fresh();
     for i in 0..8u64 {
@@ -87,18 +87,67 @@ fn a_walk_in_any_order_takes_few_requests() {
         let at = (i * 197 % 512) * SMALL;
         requests += u64::from(read(&cache, &disk, at, SMALL, 4 << 20).is_some());
     }
+    assert!(requests <= 24, "{requests} requests");
+    // Where they lie is known: fewer.
+    let (cache, disk) = fresh();
+    let siblings: Vec<(u64, u64)> = (0..512).map(|n| (n * SMALL, (n + 1) * SMALL)).collect();
+    let mut requests = 0;
+    for i in 0..512u64 {
+        let (at, mut buf) = ((i * 197 % 512) * SMALL, vec![0; SMALL as usize]);
+        if cache.read(at, &mut buf, whole(SMALL)) == 0 {
+            requests += 1;
+            let fetch = cache.plan(at, SMALL, whole(SMALL), &siblings, 1 << 20).unwrap();
+            let bytes = disk.range(fetch.from, fetch.to);
+            cache.fill(fetch, Some(bytes), SMALL, 4 << 20);
+        }
+    }
     assert!(requests <= 16, "{requests} requests");
-    assert!(cache.stats().hits >= 496);
+}
+
+#[test]
+fn a_directory_s_run_ends_where_little_of_it_is_left() {
+    let (cache, _) = fresh();
+    let kib = |n: u64| n << 10;
+    // Two files, a third a small gap away, and one that is far.
+    let siblings =
+        [(kib(0), kib(40)), (kib(40), kib(60)), (kib(62), kib(70)), (kib(200), kib(210))];
+    let file = FileAt { size: kib(20), off: 0, ahead: 0 };
+    for _ in 0..3 {
+        cache.read(kib(40), &mut vec![0; 20 << 10], file);
+        cache.plan(kib(40), kib(20), file, &[], 1 << 20);
+    }
+    let fetch = cache.plan(kib(40), kib(20), file, &siblings, 1 << 20).unwrap();
+    assert!(fetch.from == 0 && fetch.to < kib(300), "{fetch:?}");
+    let Share { own, siblings, others } = fetch.share;
+    assert_eq!((own, siblings), (kib(20), kib(58)));
+    assert_eq!(own + siblings + others, fetch.to - fetch.from);
+}
+
+#[test]
+fn widths_follow_use() {
+    let mut walks = Walks::default();
+    let first = walks.others.width();
+    for _ in 0..40 {
+        walks.others.learn(1000, 1000);
+    }
+    assert_eq!(walks.others.width(), 8 * first);
+    for _ in 0..100 {
+        walks.others.learn(100, 1000);
+        walks.siblings.learn(0, 1000);
+        assert!(!walks.siblings.learn(0, 0), "nothing says nothing");
+    }
+    assert!(walks.others.width() < first);
+    assert!(walks.siblings.width() > walks.others.width());
 }
 
 #[test]
 fn what_is_read_while_it_is_written_is_not_kept() {
     let (cache, mut disk) = fresh();
-    let Fetch { id, from, to } = cache.plan(0, SMALL, whole(SMALL), SIZE).unwrap();
+    let Fetch { id, from, to, share } = cache.plan(0, SMALL, whole(SMALL), &[], SIZE).unwrap();
     let old = disk.range(from, to);
     disk.0[8192..8704].fill(0xee);
     cache.forget(8192, 8704);
-    cache.fill(Fetch { id, from, to }, Some(old), SMALL, SIZE);
+    cache.fill(Fetch { id, from, to, share }, Some(old), SMALL, SIZE);
     let mut buf = vec![0; SMALL as usize];
     assert_eq!(cache.read(0, &mut buf, whole(SMALL)), SMALL as usize);
     assert_eq!(cache.read(8192, &mut buf, whole(SMALL)), 0);
@@ -109,7 +158,7 @@ fn what_is_read_while_it_is_written_is_not_kept() {
 #[test]
 fn a_failed_read_leaves_nothing() {
     let (cache, _) = fresh();
-    let fetch = cache.plan(0, SMALL, whole(SMALL), SIZE).unwrap();
+    let fetch = cache.plan(0, SMALL, whole(SMALL), &[], SIZE).unwrap();
     cache.fill(fetch, None, 0, SIZE);
     assert_eq!(cache.stats().held_bytes, 0);
     assert_eq!(cache.read(0, &mut [0; 16], whole(SMALL)), 0);
@@ -166,7 +215,7 @@ proptest! {
             match step {
                 Step::Read(at, len) => { read(&cache, &disk, at, len, limit); }
                 Step::Begin(at, len, wait) => {
-                    if let Some(fetch) = cache.plan(at, len, whole(len), limit) {
+                    if let Some(fetch) = cache.plan(at, len, whole(len), &[], limit) {
                         let bytes = disk.range(fetch.from, fetch.to);
                         under_way.push((now + usize::from(wait), fetch, bytes));
                     }

@@ -6,7 +6,7 @@ pub(super) const SMALL: u64 = 32 << 10;
 
 /// A file below this many bytes takes part in a walk that small files have begun, as long as it is
 /// read from its beginning on.
-pub(super) const MIDDLING: u64 = 16 << 20;
+pub(crate) const MIDDLING: u64 = 16 << 20;
 
 /// Read past the end of the first small file (SpadFS §IV).
 const FIRST: u64 = 16 << 10;
@@ -14,15 +14,29 @@ const FIRST: u64 = 16 << 10;
 /// Read when the second file lies near the first (SpadFS §IV).
 const SECOND: u64 = 64 << 10;
 
-/// Read when the third does; all that follow bring [`WIDE`].
-const THIRD: u64 = 256 << 10;
-const WIDE: u64 = 1 << 20;
+/// Read around all that follow, at the beginning, of the directory's own files and of whatever else
+/// lies there. What has been used of it tells how it goes on.
+const WIDE: u64 = 256 << 10;
 
-/// Read in a walk while almost every file is in memory when it is asked for.
+/// Read of either at most.
 const WIDEST: u64 = 2 << 20;
 
-/// So many of 256 files have to be, for a walk to be recognized at its first file.
-const SURE: u64 = 160;
+/// Read while nothing of it is used, of whatever lies there. Of a directory's own files it is
+/// [`SECOND`]: from less it could not be told that more would be of use.
+const NARROWEST: u64 = 8 << 10;
+
+/// Of a file that is read from its beginning on, read ahead at most.
+const AHEAD: u64 = 1 << 20;
+
+/// The part of a directory's run that may be something else, as a divisor.
+const GAPS: u64 = 8;
+
+/// Requests whose use is known before a width is changed.
+const JUDGED: u64 = 4;
+
+/// Of 256 bytes so many must be used for more of their kind to be read, and so many for as many.
+const GROW: u64 = 160;
+const KEEP: u64 = 128;
 
 /// Files this far apart on D are of one walk, in bytes.
 const NEAR: u64 = 256 << 10;
@@ -40,6 +54,8 @@ pub(crate) struct FileAt {
     pub size: u64,
     /// Byte of it at which the read begins.
     pub off: u64,
+    /// Bytes of it that lie on D behind the read, without a gap.
+    pub ahead: u64,
 }
 
 /// Neighbouring bytes of D out of which small files were read.
@@ -54,21 +70,77 @@ struct Walk {
 }
 
 /// The walks that are going on.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Walks {
     walks: [Walk; WALKS],
     ticks: u64,
-    /// Of 256 bytes read ahead so many were used, about, lately.
-    used: u64,
-    /// Of 256 small files so many were in memory when they were asked for, about, lately.
-    served: u64,
+    /// How much is read around a file of others of its directory, and of whatever else is there.
+    pub siblings: Width,
+    pub others: Width,
+}
+
+/// How much to read of what nobody has asked for, by how much of it was used.
+#[derive(Debug)]
+pub(super) struct Width {
+    /// Bytes, and the fewest.
+    width: u64,
+    least: u64,
+    /// Requests judged since it was changed, the bytes in them, and those used.
+    judged: (u64, u64, u64),
+}
+
+impl Width {
+    fn new(least: u64) -> Width {
+        Width { width: WIDE, least, judged: (0, 0, 0) }
+    }
+
+    /// In bytes.
+    pub fn width(&self) -> u64 {
+        self.width
+    }
+
+    /// Around the walk's file number `files`. A walk begins as the paper has it, unless more than that
+    /// was worth while lately.
+    fn at_file(&self, files: u32) -> u64 {
+        match files {
+            0 => 0,
+            1 if self.width <= WIDE => FIRST.min(self.width),
+            2 if self.width <= WIDE => SECOND.min(self.width),
+            _ => self.width,
+        }
+    }
+
+    /// Of `len` bytes that one request has brought, `used` were asked for. True when the width was
+    /// changed by it: what is known of other requests was true of another width.
+    pub fn learn(&mut self, used: u64, len: u64) -> bool {
+        if len == 0 {
+            return false;
+        }
+        let (requests, all, sum) = &mut self.judged;
+        *requests += 1;
+        *all += len;
+        *sum += used;
+        if *requests < JUDGED {
+            return false;
+        }
+        let width = match *sum * 256 / *all {
+            GROW.. => (self.width * 2).min(WIDEST),
+            KEEP.. => self.width,
+            _ => (self.width / 2).max(self.least),
+        };
+        self.judged = (0, 0, 0);
+        std::mem::replace(&mut self.width, width) != width
+    }
+}
+
+impl Default for Walks {
+    fn default() -> Walks {
+        let (siblings, others) = (Width::new(SECOND), Width::new(NARROWEST));
+        Walks { walks: Default::default(), ticks: 0, siblings, others }
+    }
 }
 
 impl Walks {
-    pub fn new() -> Walks {
-        Walks { used: 256, ..Walks::default() }
-    }
-
     /// A file is read at `[at, end)` of D; returns how many reads have been around there, this one
     /// included, or 0 when it is no part of a walk.
     pub fn note(&mut self, at: u64, end: u64, file: FileAt) -> u32 {
@@ -97,41 +169,57 @@ impl Walks {
         walk.files
     }
 
-    /// Whether a small file was in memory when it was asked for.
-    pub fn served(&mut self, hit: bool) {
-        self.served = (self.served * 31 + if hit { 256 } else { 0 }) / 32;
+    /// What to read of a directory together with bytes `[at, end)`, of the walk's file number `files`:
+    /// its files on both sides, as far as little else lies between them.
+    pub fn directory(
+        &self,
+        (at, end): (u64, u64),
+        files: u32,
+        siblings: &[(u64, u64)],
+    ) -> (u64, u64) {
+        let (mut from, mut to) = (at, end);
+        let (least, most) = match self.siblings.at_file(files) {
+            0 => return (at, end),
+            width => (at.saturating_sub(width), end.saturating_add(width)),
+        };
+        let mut gaps = 0;
+        let mut join = |gap: u64, len: u64| {
+            let joins = (gaps + gap) * GAPS <= len;
+            gaps += if joins { gap } else { 0 };
+            joins
+        };
+        let split = siblings.partition_point(|s| s.0 < at);
+        for &(start, stop) in siblings[split..].iter().take_while(|s| s.1 <= most) {
+            if !join(start.saturating_sub(to), stop.saturating_sub(from)) {
+                break;
+            }
+            to = to.max(stop);
+        }
+        for &(start, stop) in siblings[..split].iter().rev().take_while(|s| s.0 >= least) {
+            if !join(from.saturating_sub(stop), to - start) {
+                break;
+            }
+            from = from.min(start);
+        }
+        (from, to)
     }
 
     /// What to read for bytes `[at, end)` of the walk's file number `files`: a range around them.
-    pub fn window(&self, at: u64, end: u64, files: u32) -> (u64, u64) {
-        let sure = self.served >= SURE;
-        let width = match files {
-            0 => return (at, end),
-            1 | 2 if sure => WIDE >> self.restraint(),
-            1 => return (at, end + FIRST),
-            2 => SECOND,
-            3 => THIRD,
-            _ if sure => WIDEST >> self.restraint(),
-            _ => WIDE >> self.restraint(),
-        };
-        let from = at / width * width;
-        (from, (from + width).max(end))
-    }
-
-    /// Halvings of the window, the more the less is used of what was read ahead.
-    fn restraint(&self) -> u32 {
-        match self.used {
-            128.. => 0,
-            64.. => 2,
-            _ => 3,
+    pub fn window(&self, (at, end): (u64, u64), files: u32) -> (u64, u64) {
+        let width = self.others.at_file(files);
+        match width {
+            0 => (at, end),
+            ..=FIRST => (at, end + width),
+            _ => {
+                let from = at / width * width;
+                (from, (from + width).max(end))
+            }
         }
     }
+}
 
-    /// `used` of `len` bytes that one request brought were asked for.
-    pub fn learn(&mut self, used: u64, len: u64) {
-        if len <= SECOND {
-            return;
-        }
-        self.used = (self.used * 15 + used * 256 / len.max(1)) / 16;
-    }
+/// How much of a file to read ahead of what is asked for, when it is read from its beginning on: as
+/// much as was read.
+pub(super) fn ahead(len: u64, file: FileAt) -> u64 {
+    if file.size >= MIDDLING { 0 } else { (file.off + len).min(AHEAD).min(file.ahead) }
 }
