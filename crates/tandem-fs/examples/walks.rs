@@ -10,104 +10,20 @@
 //!
 //! Prints a table: every order of reading, with and without the mechanisms.
 
-use std::io::{self, BufRead};
-use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+#[path = "common/rig.rs"]
+mod rig;
 
-use tandem_device::{Counters, Device, DeviceStats, MemoryDevice};
-use tandem_fs::{Cred, Env, MkfsOptions, MountOptions, ROOT, Time, Volume, WriteFlags};
+use std::io::{self, BufRead};
+use std::time::{Duration, Instant};
+
+use rig::{READ, Rig, read};
+use tandem_fs::{Cred, MountOptions, ROOT, Volume, WriteFlags};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Bytes that a kernel asks for at once.
-const READ: usize = 128 << 10;
-
-/// The standard library's clock, which valgrind can follow; every run with the same random numbers.
-struct Clock;
-
-impl Env for Clock {
-    fn now(&self) -> Time {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Time { secs: now.as_secs() as i64, nanos: now.subsec_nanos() }
-    }
-    fn random(&self) -> u64 {
-        0x9e37_79b9_7f4a_7c15
-    }
-    fn monotonic(&self) -> u64 {
-        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
-    }
-}
-
-/// Keeps its first bytes only, and counts.
-struct Null {
-    head: MemoryDevice,
-    counters: Counters,
-}
-
-const HEAD: u64 = 1 << 20;
+/// Bytes of D.
 const SIZE: u64 = 16 << 30;
-
-impl Device for Null {
-    fn name(&self) -> &str {
-        "null"
-    }
-    fn size(&self) -> u64 {
-        SIZE
-    }
-    fn read_at(&self, buf: &mut [u8], off: u64) -> io::Result<()> {
-        self.counters.read(buf.len() as u64);
-        if off + buf.len() as u64 <= HEAD {
-            return self.head.read_at(buf, off);
-        }
-        Ok(())
-    }
-    fn write_at(&self, buf: &[u8], off: u64) -> io::Result<()> {
-        self.counters.write(buf.len() as u64);
-        if off + buf.len() as u64 <= HEAD {
-            return self.head.write_at(buf, off);
-        }
-        Ok(())
-    }
-    fn write_vectored_at(&self, bufs: &[io::IoSlice<'_>], _off: u64) -> io::Result<()> {
-        self.counters.write(bufs.iter().map(|b| b.len() as u64).sum());
-        Ok(())
-    }
-    fn flush(&self) -> io::Result<()> {
-        Ok(())
-    }
-    fn discard(&self, _off: u64, _len: u64) -> io::Result<()> {
-        Ok(())
-    }
-    fn read_only(&self) -> bool {
-        false
-    }
-    fn stats(&self) -> DeviceStats {
-        self.counters.snapshot()
-    }
-}
-
-struct Rig {
-    meta: Arc<dyn Device>,
-    data: Arc<dyn Device>,
-}
-
-impl Rig {
-    fn new(block: u32) -> Rig {
-        let meta: Arc<dyn Device> = Arc::new(MemoryDevice::new("meta", 512 << 20));
-        let head = MemoryDevice::new("head", HEAD);
-        let data: Arc<dyn Device> = Arc::new(Null { head, counters: Counters::default() });
-        let opts = MkfsOptions { data_block_size: Some(block), ..MkfsOptions::default() };
-        Volume::mkfs(Arc::clone(&meta), Some(Arc::clone(&data)), &opts, Arc::new(Clock))
-            .expect("mkfs");
-        Rig { meta, data }
-    }
-
-    fn open(&self, opts: MountOptions) -> Arc<Volume> {
-        let (meta, data) = (Arc::clone(&self.meta), Arc::clone(&self.data));
-        Volume::open(meta, Some(data), opts, Arc::new(Clock)).expect("open")
-    }
-}
 
 struct Entry {
     path: String,
@@ -213,20 +129,6 @@ impl Dir {
     }
 }
 
-fn read(vol: &Volume, files: &[u64]) {
-    let mut buf = vec![0; READ];
-    for &ino in files {
-        let mut at = 0;
-        loop {
-            let n = vol.read(ino, at, &mut buf).expect("read");
-            at += n as u64;
-            if n < buf.len() {
-                break;
-            }
-        }
-    }
-}
-
 fn walk(rig: &Rig, name: &str, files: &[u64], cross_file: bool) {
     let opts = MountOptions { cross_file, background: false, ..MountOptions::default() };
     let vol = rig.open(opts);
@@ -265,7 +167,7 @@ fn main() {
     let bytes: u64 = entries.iter().filter_map(|e| e.size).sum();
     println!("{} entries, {} MiB", entries.len(), bytes >> 20);
     for continuous in [true, false] {
-        let rig = Rig::new(block);
+        let rig = Rig::new(SIZE, block);
         let opts = MountOptions { continuous, flush, ..MountOptions::default() };
         let vol = rig.open(opts.clone());
         let start = Instant::now();
