@@ -24,7 +24,8 @@ impl Dispatch {
         self.known(name)?;
         let caller = self.caller(req);
         self.volume.setxattr(&caller, req.nodeid(), name, value, mode)?;
-        if args.setxattr_flags & SETXATTR_ACL_KILL_SGID != 0 {
+        // The kernel sets the flag for a default ACL too, which says nothing of the mode.
+        if args.setxattr_flags & SETXATTR_ACL_KILL_SGID != 0 && name == b"system.posix_acl_access" {
             self.drop_set_group(req)?;
         }
         Ok(())

@@ -5,6 +5,7 @@
 #![allow(dead_code)]
 
 pub mod program;
+pub mod random;
 pub mod suite;
 pub mod sys;
 pub mod users;

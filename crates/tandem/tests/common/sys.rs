@@ -117,6 +117,8 @@ path_calls! {
     access(mode: c_int) = libc::access;
     /// chdir(2)
     chdir() = libc::chdir;
+    /// chroot(2), of this thread alone after `users::own_fs`
+    chroot() = libc::chroot;
 }
 
 macro_rules! two_path_calls {
@@ -169,6 +171,13 @@ pub fn linkat(from: impl AsRef<OsStr>, to: impl AsRef<OsStr>, flags: c_int) -> R
 /// Gives an open file (O_TMPFILE) a name.
 pub fn link_fd(fd: &impl AsRawFd, to: impl AsRef<OsStr>) -> R<()> {
     linkat(format!("/proc/self/fd/{}", fd.as_raw_fd()), to, AT_SYMLINK_FOLLOW)
+}
+
+/// Gives an open file (O_TMPFILE) a name, without /proc.
+pub fn link_open(fd: &impl AsRawFd, to: impl AsRef<OsStr>) -> R<()> {
+    let (from, to, fd) = (c(""), c(to), fd.as_raw_fd());
+    // SAFETY: both are strings that end in NUL and outlive the call.
+    unit(unsafe { libc::linkat(fd, from.as_ptr(), AT_FDCWD, to.as_ptr(), AT_EMPTY_PATH) })
 }
 
 /// renameat2(2) in the working directory.
@@ -518,6 +527,14 @@ pub fn copy_file_range(
         libc::copy_file_range(from.as_raw_fd(), p(&mut a), to.as_raw_fd(), p(&mut b), len, 0)
     })
     .map(|n| n as usize)
+}
+
+/// sendfile(2) from this offset to where `to` stands.
+pub fn sendfile(to: &impl AsRawFd, from: &impl AsRawFd, off: i64, len: usize) -> R<usize> {
+    let mut off = off;
+    // SAFETY: the offset lives as long as the call.
+    r(unsafe { libc::sendfile(to.as_raw_fd(), from.as_raw_fd(), &mut off, len) })
+        .map(|n| n as usize)
 }
 
 /// statvfs(3)

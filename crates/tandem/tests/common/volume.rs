@@ -212,18 +212,7 @@ impl Volume {
         // To run everything another way: TANDEM_TEST_OPTIONS=transport=classic
         let more = std::env::var("TANDEM_TEST_OPTIONS").unwrap_or_default();
         let options = &format!("{options},{more}");
-        let log = File::options().create(true).append(true).open(self.log_path()).unwrap();
-        let mut child = Command::new(tandem())
-            .arg("mount")
-            .args(self.devices())
-            .arg(self.mnt())
-            .args(["--foreground", "-o", options])
-            .env("NO_COLOR", "1")
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .spawn()
-            .unwrap();
+        let mut child = self.start(options);
         let start = Instant::now();
         while !there(self) {
             if let Some(status) = child.try_wait().unwrap() {
@@ -237,6 +226,30 @@ impl Volume {
             std::thread::sleep(Duration::from_micros(100));
         }
         self.daemon = Some(child);
+    }
+
+    fn start(&self, options: &str) -> Child {
+        let log = File::options().create(true).append(true).open(self.log_path()).unwrap();
+        Command::new(tandem())
+            .arg("mount")
+            .args(self.devices())
+            .arg(self.mnt())
+            .args(["--foreground", "-o", options])
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap()
+    }
+
+    /// Starts a daemon and kills it so much later, whatever it is doing then.
+    #[track_caller]
+    pub fn mount_and_kill(&mut self, life: Duration) {
+        assert!(self.daemon.is_none(), "already mounted");
+        self.daemon = Some(self.start(&self.shape.options));
+        std::thread::sleep(life);
+        self.crash();
     }
 
     /// The daemon's process, while this process's child.

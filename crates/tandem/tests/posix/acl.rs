@@ -279,3 +279,33 @@ fn long_lists() {
         User::new(10_007, 1).run(|| t.err(open("f", O_RDONLY, 0), EACCES));
     });
 }
+
+#[test]
+fn removing_none_succeeds() {
+    posix(|t| {
+        put("f", b"");
+        mkdir("d", 0o755).unwrap();
+        for (path, kind) in [("f", ACCESS), ("f", DEFAULT), ("d", ACCESS), ("d", DEFAULT)] {
+            t.about(format!("{kind} of {path}"));
+            t.ok(removexattr(path, kind));
+            t.err(getxattr(path, kind), ENODATA);
+        }
+        t.err(removexattr("f", "user.none"), ENODATA);
+    });
+}
+
+#[test]
+fn an_access_list_alone_takes_set_group() {
+    posix(|t| {
+        let acl = [(Owner, 7), (Group, 7), (Other, 5)];
+        for (kind, want) in [(DEFAULT, 0o2775), (ACCESS, 0o775)] {
+            t.about(kind);
+            let _ = rmdir("d");
+            mkdir("d", 0o755).unwrap();
+            chown("d", ALICE.uid, BOB.gid).unwrap();
+            chmod("d", 0o2775).unwrap();
+            ALICE.run(|| t.ok(set("d", kind, &acl)));
+            t.eq(lstat("d").map(|s| s.perm()), Ok(want));
+        }
+    });
+}

@@ -1,27 +1,12 @@
 //! Random operations on a file and on a tree, compared with a model in memory.
 
 use super::kinds::{get, pattern, put};
+use crate::common::random::Random;
 use crate::common::suite::{T, given_dir, posix, posix_on, tick};
 use crate::common::sys::*;
 use crate::common::volume::Shape;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
-
-/// A small generator of random numbers: runs repeat exactly.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
-    }
-}
 
 const MAX: usize = 600_000;
 
@@ -155,7 +140,7 @@ fn file_against_model(t: &T, seeds: std::ops::Range<u64>, steps: usize) {
         let name = format!("f{seed}");
         let fd = open(&name, O_CREAT | O_RDWR, 0o644).unwrap();
         let direct = open(&name, O_RDWR | O_DIRECT, 0).ok();
-        let random = Random(seed * 7919 + 1);
+        let random = Random::new(seed * 7919 + 1);
         let mut file = File { t, fd, direct, model: Vec::new(), random };
         for step in 0..steps {
             t.about(format!("seed {seed} step {step}"));
@@ -283,7 +268,7 @@ fn a_tree() {
             let top = format!("tree{seed}");
             mkdir(&top, 0o755).unwrap();
             chdir(&top).unwrap();
-            let (mut tree, mut random) = (Tree::new(), Random(seed));
+            let (mut tree, mut random) = (Tree::new(), Random::new(seed));
             for step in 0..3000 {
                 t.about(format!("seed {seed} step {step}"));
                 tree_step(t, &mut tree, &mut random);
