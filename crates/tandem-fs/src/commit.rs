@@ -140,12 +140,16 @@ impl Core {
         self.commit_locked(c, Contents::Wanted, false)
     }
 
-    /// Turns the volume read-only unless the error is only one of reading.
+    /// Turns the volume read-only when what was to be written cannot be: the cause is told here,
+    /// and to whoever waits for it, only that.
     pub(crate) fn poisoned(&self, e: Error) -> Error {
-        if !matches!(e, Error::Posix(_)) {
-            self.fail(&e);
+        match e {
+            Error::Posix(_) | Error::Lost(_) => e,
+            e => {
+                self.fail(&e);
+                Error::Lost(e.to_string())
+            }
         }
-        e
     }
 
     /// Files for the next batch of contents, in the order in which they became dirty.

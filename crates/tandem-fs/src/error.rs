@@ -24,16 +24,28 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A structure on a device is not what it must be.
-    #[error("{device}: {what} at byte {offset}: {detail}")]
+    #[error("{device}: {what}{}: {detail}", at_byte(*offset))]
     Corrupt {
         /// The device's name.
         device: String,
         /// The structure.
         what: String,
-        /// Byte offset on the device.
+        /// Byte offset on the device; 0 when the structure is known by its name only.
         offset: u64,
         /// What is wrong with it.
         detail: String,
+    },
+    /// Contents of a file that cannot be read.
+    #[error("{device}: data block {block} (byte {offset}): {source}")]
+    Unreadable {
+        /// The data device's name.
+        device: String,
+        /// The first data block that cannot be read.
+        block: u64,
+        /// Its byte offset on the device.
+        offset: u64,
+        /// The device's own error.
+        source: std::io::Error,
     },
     /// Not a volume, or one that this version cannot take.
     #[error("{device}: {detail}")]
@@ -49,6 +61,13 @@ pub enum Error {
     /// The volume has turned read-only after an error.
     #[error("the volume is read-only since an earlier error: {0}")]
     Failed(String),
+    /// What was to be made durable is lost: the volume has turned read-only.
+    #[error("what was not durable is lost since an earlier error: {0}")]
+    Lost(String),
+}
+
+fn at_byte(offset: u64) -> String {
+    if offset == 0 { String::new() } else { format!(" at byte {offset}") }
 }
 
 impl Error {
@@ -60,15 +79,27 @@ impl Error {
                 Some(n @ (libc::ENOSPC | libc::ENOMEM | libc::EROFS)) => n,
                 _ => libc::EIO,
             },
+            Error::Unreadable { .. } | Error::Lost(_) => libc::EIO,
             Error::Corrupt { .. } => libc::EUCLEAN,
             Error::Volume { .. } | Error::Invalid(_) => libc::EINVAL,
             Error::Failed(_) => libc::EROFS,
         }
     }
 
-    /// Whether the cause deserves a line in the log: everything but plain POSIX answers.
+    /// Whether the cause deserves a line in the log: everything but plain POSIX answers, and what
+    /// follows from a failure that has had its line.
     pub fn is_fault(&self) -> bool {
-        !matches!(self, Error::Posix(_))
+        !matches!(self, Error::Posix(_) | Error::Failed(_) | Error::Lost(_))
+    }
+
+    /// Names the device that a contradiction was found on, where that is not known yet.
+    pub(crate) fn on(mut self, name: &str) -> Error {
+        if let Error::Corrupt { device, .. } = &mut self {
+            if device.is_empty() {
+                *device = name.into();
+            }
+        }
+        self
     }
 
     pub(crate) fn format(
@@ -116,10 +147,10 @@ pub(crate) fn fail<T>(errno: i32) -> Res<T> {
     Err(Fault::Fail(Error::Posix(errno)))
 }
 
-/// A structure in memory or on M contradicts another.
+/// A structure in memory or on M contradicts another. Who runs the operation names the device.
 pub(crate) fn corrupt(what: impl Into<String>, detail: impl Into<String>) -> Fault {
     Fault::Fail(Error::Corrupt {
-        device: "metadata".into(),
+        device: String::new(),
         what: what.into(),
         offset: 0,
         detail: detail.into(),

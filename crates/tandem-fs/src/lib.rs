@@ -41,4 +41,6 @@ pub use options::{Atime, MkfsOptions, MkfsReport, MountOptions};
 pub use space::AffinityStats;
 pub use tandem_format::Time;
 pub use types::*;
-pub use volume::{CleanerStats, DeviceCounts, Info, LogInfo, StallStats, Stats, Volume};
+pub use volume::{
+    CleanerStats, DeviceCounts, DeviceErrors, Info, LogInfo, StallStats, Stats, Volume,
+};

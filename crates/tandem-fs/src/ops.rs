@@ -15,6 +15,7 @@ mod io;
 mod list;
 mod lookup;
 mod map;
+mod path;
 mod read;
 mod remove;
 mod rename;

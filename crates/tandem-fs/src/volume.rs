@@ -6,6 +6,7 @@ mod report;
 mod stalls;
 mod start;
 mod superblock;
+mod watched;
 
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub(crate) use superblock::{Found, read_superblock};
 pub use report::{CleanerStats, DeviceCounts, Info, LogInfo, Stats};
 pub use stalls::StallStats;
 pub(crate) use stalls::{Stalls, Why};
+pub use watched::DeviceErrors;
+pub(crate) use watched::{ErrorCounters, Watched};
 
 /// Readers that are between looking up where data lies and reading it there. A commit gives freed
 /// space away only after those that might still read it have gone.
@@ -90,6 +93,8 @@ pub(crate) struct Core {
     pub wants: Mutex<Wants>,
     pub meta: Arc<dyn Device>,
     pub data: Arc<dyn Device>,
+    pub meta_errors: Arc<ErrorCounters>,
+    pub data_errors: Arc<ErrorCounters>,
     pub env: Arc<dyn Env>,
     pub opts: MountOptions,
     pub geo: Geometry,
@@ -132,7 +137,7 @@ impl Core {
                 }
             };
             match fault {
-                Fault::Fail(e) => return Err(e),
+                Fault::Fail(e) => return Err(e.on(self.meta.name())),
                 Fault::Miss(key) => {
                     self.counters.block_reads.fetch_add(1, Ordering::Relaxed);
                     if !log::load(self, key)? {
@@ -262,13 +267,7 @@ impl Core {
         if !self.failed.load(Ordering::SeqCst) {
             return Ok(());
         }
-        Err(Error::Io {
-            device: self.meta.name().into(),
-            op: "write",
-            offset: 0,
-            len: 0,
-            source: std::io::Error::other(self.state.lock().failed.clone().unwrap_or_default()),
-        })
+        Err(Error::Lost(self.state.lock().failed.clone().unwrap_or_default()))
     }
 }
 

@@ -200,7 +200,7 @@ impl Handler for Dispatch {
             Err(Failure::Errno(errno)) => Outcome::Error(errno),
             Err(Failure::Volume(e)) => {
                 if e.is_fault() {
-                    self.complaints.log(&req, &e);
+                    self.complaints.log(&req, &e, || self.volume.called(req.nodeid()));
                 }
                 Outcome::Error(e.errno())
             }

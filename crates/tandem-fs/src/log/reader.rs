@@ -85,7 +85,7 @@ pub(crate) fn load(core: &Core, key: Key) -> Result<bool> {
                     wanted.push(first);
                     continue;
                 }
-                Err(Fault::Fail(e)) => return Err(e),
+                Err(Fault::Fail(e)) => return Err(e.on(core.meta.name())),
                 Err(_) => return Err(lost(&*core.meta, key, "its address cannot be found")),
             };
             if loc.is_none() {

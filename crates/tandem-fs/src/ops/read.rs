@@ -136,13 +136,29 @@ impl Core {
     }
 
     fn read_data(&self, buf: &mut [u8], on_d: u64) -> Result<()> {
-        self.data.read_at(buf, on_d).map_err(|source| Error::Io {
+        match self.data.read_at(buf, on_d) {
+            Ok(()) => Ok(()),
+            Err(e) => self.read_blocks(buf, on_d, e),
+        }
+    }
+
+    /// Reads block by block what could not be read at once, up to the first that cannot be.
+    fn read_blocks(&self, buf: &mut [u8], on_d: u64, whole: std::io::Error) -> Result<()> {
+        let (block, first) = (u64::from(self.geo.block_size), self.geo.block_offset(0));
+        let bad = |at: u64, source| Error::Unreadable {
             device: self.data.name().into(),
-            op: "read",
-            offset: on_d,
-            len: buf.len() as u64,
+            block: (at - first) / block,
+            offset: at,
             source,
-        })
+        };
+        let mut at = on_d;
+        for part in buf.chunks_mut(block as usize) {
+            // What begins within a block, as O_DIRECT's do, is as good as one that does not.
+            self.data.read_at(part, at).map_err(|e| bad(at, e))?;
+            at += part.len() as u64;
+        }
+        tracing::warn!("{}: {whole}; reading again succeeded", self.data.name());
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 
 use tandem_device::DeviceStats;
 
-use super::{Core, StallStats, Volume};
+use super::{Core, DeviceErrors, ErrorCounters, StallStats, Volume};
 use crate::cache::CrossFileStats;
 use crate::commit::ContinuityStats;
 use crate::commit::space_fault;
@@ -22,6 +22,8 @@ pub struct DeviceCounts {
     /// What it was asked to do since it was opened.
     #[serde(flatten)]
     pub counts: DeviceStats,
+    /// What it has failed to do.
+    pub errors: DeviceErrors,
 }
 
 /// How the log stands.
@@ -121,6 +123,8 @@ pub struct Stats {
     pub prefetch: PrefetchStats,
     /// Metadata logged again in the order in which it is read.
     pub relocation: RelocationStats,
+    /// "read-write", "read-only" as mounted, or "failed": read-only since an error.
+    pub state: &'static str,
     /// Why the volume has turned read-only, if it has.
     pub failed: Option<String>,
 }
@@ -228,14 +232,15 @@ impl Volume {
         let cleaner = core.cleaner_stats(&log);
         let count = |c: &AtomicU64| c.load(Ordering::Relaxed);
         let st = core.state.lock();
-        let device = |d: &dyn tandem_device::Device| DeviceCounts {
+        let device = |d: &dyn tandem_device::Device, errors: &ErrorCounters| DeviceCounts {
             name: d.name().into(),
             size: d.size(),
             counts: d.stats(),
+            errors: errors.snapshot(),
         };
         Stats {
-            metadata: device(&*core.meta),
-            data: device(&*core.data),
+            metadata: device(&*core.meta, &core.meta_errors),
+            data: device(&*core.data, &core.data_errors),
             log,
             commits: count(&core.counters.commits),
             checkpoints: count(&core.counters.checkpoints),
@@ -256,6 +261,11 @@ impl Volume {
             continuity: core.continuity.stats(),
             prefetch: st.prefetch.stats(st.cache.ahead.used, st.cache.ahead.wasted),
             relocation: st.relocate.stats(),
+            state: match (&st.failed, core.opts.read_only) {
+                (Some(_), _) => "failed",
+                (None, true) => "read-only",
+                (None, false) => "read-write",
+            },
             failed: st.failed.clone(),
         }
     }

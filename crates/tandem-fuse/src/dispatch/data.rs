@@ -4,8 +4,8 @@ use tandem_fs::{FallocFlags, SyncKind, Whence, WriteFlags};
 
 use super::{Answer, DIRECT, Dispatch, Failure, put};
 use crate::abi::{
-    CopyFileRangeIn, CopyFileRangeOut, FSYNC_DATASYNC, FallocateIn, FsyncIn, LseekIn, LseekOut,
-    ReadIn, WriteIn, WriteInFlags, WriteOut,
+    CopyFileRangeIn, CopyFileRangeOut, FSYNC_DATASYNC, FallocateIn, FsyncIn, InitFlags, LseekIn,
+    LseekOut, ReadIn, WriteIn, WriteInFlags, WriteOut,
 };
 use crate::reply::ReplyBuf;
 use crate::request::{Operation, Request};
@@ -86,6 +86,11 @@ impl Dispatch {
         args: &LseekIn,
         out: &mut ReplyBuf<'_>,
     ) -> Answer {
+        // With the kernel's write-back cache there may be data that only the kernel knows of. A
+        // kernel that hears this takes all of a file for data.
+        if self.flags.contains(InitFlags::WRITEBACK_CACHE) {
+            return Err(Failure::Errno(libc::ENOSYS));
+        }
         let whence = match args.whence as i32 {
             libc::SEEK_DATA => Whence::Data,
             libc::SEEK_HOLE => Whence::Hole,

@@ -23,8 +23,13 @@ struct State {
 }
 
 impl Complaints {
-    /// Says what went wrong, unless too much has gone wrong lately.
-    pub(super) fn log(&self, req: &Request<'_>, e: &tandem_fs::Error) {
+    /// Says what went wrong with what is called so, unless too much has gone wrong lately.
+    pub(super) fn log(
+        &self,
+        req: &Request<'_>,
+        e: &tandem_fs::Error,
+        called: impl FnOnce() -> String,
+    ) {
         let mut state = self.state.lock();
         if state.since.is_none_or(|since| since.elapsed() > WINDOW) {
             if state.left_out > 0 {
@@ -34,7 +39,8 @@ impl Complaints {
         }
         if state.lines < MOST {
             state.lines += 1;
-            tracing::error!(op = req.opcode().name(), ino = req.nodeid(), "{e}");
+            let file = called();
+            tracing::error!(op = req.opcode().name(), ino = req.nodeid(), "{file}: {e}");
         } else {
             state.left_out += 1;
         }

@@ -18,7 +18,11 @@ pub fn run(args: &DumpArgs) -> Result<u8> {
     let device = open(&args.meta)?;
     let mut out = Listing::default();
     match &args.what {
-        DumpWhat::Superblock => superblocks(&device, &mut out),
+        DumpWhat::Superblock if !superblocks(&device, &mut out) => {
+            output::print(&out.render())?;
+            bail!("{}: both superblocks are damaged", args.meta.display());
+        }
+        DumpWhat::Superblock => {}
         DumpWhat::Checkpoint => checkpoints(&device, &mut out),
         DumpWhat::Segment { number } => Reader::open(&device)?.show_segment(*number, &mut out)?,
         DumpWhat::Inode { number } => {
@@ -54,8 +58,8 @@ fn open(path: &std::path::Path) -> Result<FileDevice> {
     }
 }
 
-/// Shows both superblocks, whole or not.
-fn superblocks(device: &FileDevice, out: &mut Listing) {
+/// Shows both superblocks, whole or not; whether one is whole.
+fn superblocks(device: &FileDevice, out: &mut Listing) -> bool {
     let first = reader::superblock_at(device, SUPERBLOCK_A);
     show::superblock("superblock A", SUPERBLOCK_A, &first, out);
     let places = match &first {
@@ -64,11 +68,12 @@ fn superblocks(device: &FileDevice, out: &mut Listing) {
     };
     let mut seconds = places.into_iter().map(|at| (at, reader::superblock_at(device, at)));
     // When there is none, what is where it should be is shown.
-    let Some(mut second) = seconds.next() else { return };
+    let Some(mut second) = seconds.next() else { return first.is_ok() };
     if second.1.is_err() {
         second = seconds.find(|(_, found)| found.is_ok()).unwrap_or(second);
     }
     show::superblock("superblock B", second.0, &second.1, out);
+    first.is_ok() || second.1.is_ok()
 }
 
 /// Shows both checkpoint areas, whole or not.

@@ -9,7 +9,8 @@ use crate::common::users::{ALICE, BOB, TEAM};
 /// What a sequence may contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Range {
-    /// tmpfs takes part, which cannot zero a range.
+    /// tmpfs takes part, which cannot zero a range, and where removing an access list takes the
+    /// set-group bit.
     pub tmpfs: bool,
     /// Steps between two surveys.
     pub survey: usize,
@@ -282,6 +283,7 @@ impl Generator {
                 let flags = self.random.of(&[0, 0, XATTR_CREATE, XATTR_REPLACE]);
                 Op::Setxattr { path, name: self.random.of(&XATTRS), value, flags, follow }
             }
+            12 if self.range.tmpfs => Op::Removexattr { path, name: self.random.of(&XATTRS) },
             12 => Op::Removexattr { path, name: self.attribute() },
             13..15 => {
                 let value = self.acl();

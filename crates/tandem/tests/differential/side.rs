@@ -72,9 +72,9 @@ pub struct Outcomes {
 }
 
 impl Sides {
-    /// Tandem, tmpfs, and ext4 where it can be had.
-    pub fn new() -> Sides {
-        let options = "allow_other,default_permissions,noatime,nodev".to_owned();
+    /// Tandem with these further options, tmpfs, and ext4 where it can be had.
+    pub fn new(options: &str) -> Sides {
+        let options = format!("allow_other,default_permissions,noatime,nodev,{options}");
         let tandem = Volume::mounted(Shape { options, ..Shape::default() });
         let mut others = vec![("tmpfs", Mounted::tmpfs())];
         others.extend(Mounted::ext4().map(|m| ("ext4", m)));
