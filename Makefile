@@ -11,7 +11,7 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 SHARE = $(DESTDIR)$(PREFIX)/share
 HELPERS = mount.tandem mkfs.tandem fsck.tandem umount.tandem umount.fuse.tandem umount.fuseblk.tandem
 
-.PHONY: all build setup-demo setup-test demo test lint bench man install uninstall clean
+.PHONY: all build setup-demo setup-test demo test soak lint bench man install uninstall clean
 
 all: build
 
@@ -31,6 +31,10 @@ test: setup-test
 	$(CARGO) test --workspace
 	$(CARGO) test -p tandem-fs --features shuttle --test interleave
 	$(CARGO) test -p tandem-fs --features planted --test crash planted
+
+# The long runs through a mount: a few minutes each.
+soak: setup-test
+	TANDEM_DIFFERENTIAL=1000000 TANDEM_KILLS=500 $(CARGO) test -p tandem --test differential --test kill -- --nocapture
 
 lint:
 	$(CARGO) fmt --all --check

@@ -256,6 +256,13 @@ impl Device for FileDevice {
         }
     }
 
+    fn drop_cached(&self, off: u64, len: u64) {
+        // The kernel leaves alone what is not a whole page.
+        let (from, to) = (off & !4095, (off + len).next_multiple_of(4096));
+        let (off, len) = (from, std::num::NonZeroU64::new(to - from));
+        let _ = rustix::fs::fadvise(&self.file, off, len, rustix::fs::Advice::DontNeed);
+    }
+
     fn read_only(&self) -> bool {
         self.access != Access::ReadWrite
     }

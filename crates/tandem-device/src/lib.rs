@@ -7,6 +7,7 @@
 mod error;
 mod file;
 mod memory;
+mod priority;
 mod probe;
 mod stats;
 mod window;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 pub use error::DeviceError;
 pub use file::{Access, Claim, FileDevice, Identity};
 pub use memory::MemoryDevice;
+pub use priority::yield_to_all;
 pub use probe::{Signature, probe};
 pub use stats::{Counters, DeviceStats};
 pub use window::Window;
@@ -57,6 +59,10 @@ pub trait Device: Send + Sync {
     /// cannot discard at all says `Ok`.
     fn discard(&self, off: u64, len: u64) -> io::Result<()>;
 
+    /// Whoever reads these bytes next reads the medium, as far as the system can be made to: what
+    /// is kept of them in memory, and is not dirty, is given up. A hint.
+    fn drop_cached(&self, _off: u64, _len: u64) {}
+
     /// Whether writes are refused.
     fn read_only(&self) -> bool;
 
@@ -91,6 +97,10 @@ impl<D: Device + ?Sized> Device for Arc<D> {
 
     fn discard(&self, off: u64, len: u64) -> io::Result<()> {
         (**self).discard(off, len)
+    }
+
+    fn drop_cached(&self, off: u64, len: u64) {
+        (**self).drop_cached(off, len)
     }
 
     fn read_only(&self) -> bool {

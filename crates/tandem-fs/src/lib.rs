@@ -26,6 +26,7 @@ mod options;
 pub mod planted;
 #[cfg(not(feature = "planted"))]
 mod planted;
+mod scrub;
 mod space;
 mod state;
 mod sync;
@@ -38,6 +39,7 @@ pub use env::{Env, SystemEnv};
 pub use error::{Error, Result};
 pub use log::{LoggedBytes, PrefetchStats, RelocationStats};
 pub use options::{Atime, MkfsOptions, MkfsReport, MountOptions};
+pub use scrub::{BadBlock, ScrubReport};
 pub use space::AffinityStats;
 pub use tandem_format::Time;
 pub use types::*;

@@ -15,7 +15,7 @@ pub(crate) use cleaner::{CleanerCounters, Need};
 pub(crate) use checkpoint::read_checkpoint;
 pub(crate) use prefetch::Prefetch;
 pub use prefetch::PrefetchStats;
-pub(crate) use reader::{load, lost, read_table};
+pub(crate) use reader::{load, lost, read_block, read_table};
 pub(crate) use recovery::recover;
 pub use relocate::RelocationStats;
 pub(crate) use relocate::{Ranks, Relocate};

@@ -29,7 +29,7 @@ pub use report::{CleanerStats, DeviceCounts, Info, LogInfo, Stats};
 pub use stalls::StallStats;
 pub(crate) use stalls::{Stalls, Why};
 pub use watched::DeviceErrors;
-pub(crate) use watched::{ErrorCounters, Watched};
+pub(crate) use watched::{ErrorCounters, watch};
 
 /// Readers that are between looking up where data lies and reading it there. A commit gives freed
 /// space away only after those that might still read it have gone.

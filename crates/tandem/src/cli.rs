@@ -46,6 +46,8 @@ pub enum Command {
     Info(InfoArgs),
     /// Show structures of a volume in readable form.
     Dump(DumpArgs),
+    /// Read everything on a mounted volume, to find what cannot be read.
+    Scrub(ScrubArgs),
     /// Show the counters of a mounted volume.
     Stats(StatsArgs),
     /// Look into disks: drives' profiles, traces, disk time.
@@ -226,9 +228,36 @@ pub struct CheckArgs {
     /// Only see whether the volume can be mounted, as fsck -a does at boot.
     #[arg(long, conflicts_with = "repair")]
     pub preen: bool,
+    /// Read all contents as well, when the metadata is right.
+    #[arg(long, conflicts_with_all = ["repair", "preen"])]
+    pub scrub: bool,
     /// Bound on the memory that the check takes [default: 256M].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
+    /// Print the report as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `scrub`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The volume's daemon reads all metadata, which its checksums verify, and all contents, which have
+none: there a bad block is one that cannot be read. It yields to everybody else, pauses as long as
+it works, and goes on when this command is interrupted; started again, the command watches it.
+
+Exit status: 0 everything can be read, 4 something cannot, 8 the scrub could not be made or was
+stopped. For a volume that is not mounted: tandem check --scrub.
+
+Examples:
+  tandem scrub /mnt
+  tandem scrub --stop /mnt")]
+pub struct ScrubArgs {
+    /// The directory that the volume is mounted on.
+    pub dir: PathBuf,
+    /// End the scrub that is under way.
+    #[arg(long)]
+    pub stop: bool,
     /// Print the report as JSON.
     #[arg(long)]
     pub json: bool,

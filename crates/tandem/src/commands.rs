@@ -8,6 +8,7 @@ mod generate;
 mod info;
 mod mkfs;
 mod mount;
+mod scrub;
 mod stats;
 mod umount;
 
@@ -25,6 +26,7 @@ pub fn run(command: Command) -> Result<u8> {
         Command::Check(args) => check::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Dump(args) => dump::run(&args),
+        Command::Scrub(args) => scrub::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Disk(args) => disk::run(&args),
         Command::Demo(args) => demo::run(&args),
@@ -36,7 +38,7 @@ pub fn run(command: Command) -> Result<u8> {
 /// The exit status of a command that has failed.
 pub fn failure_status(command: &Command, persona: Persona) -> u8 {
     match (command, persona) {
-        (Command::Check(_), _) => exit::FSCK_OPERATIONAL,
+        (Command::Check(_) | Command::Scrub(_), _) => exit::FSCK_OPERATIONAL,
         (_, Persona::Mount | Persona::Umount) => exit::MOUNT_FAILURE,
         _ => exit::FAILURE,
     }

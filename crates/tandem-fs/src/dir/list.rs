@@ -5,7 +5,7 @@ use tandem_format::{Body as EntryBody, Content, Extent, Leaf, Record};
 use super::{REV_BITS, found, rev_of};
 use crate::dir::Found;
 use crate::error::{Fault, Res};
-use crate::ifile::Home;
+use crate::ifile::{Home, revs_of};
 use crate::state::State;
 use crate::types::{FileKind, Ino};
 
@@ -43,8 +43,9 @@ impl State {
     /// in; of `most` entries, from the i-node's own on when there are more. Only records that lie in
     /// their entries and are in memory count.
     pub fn directory_extents(&mut self, ino: Ino, most: usize) -> Res<Vec<(u64, u64)>> {
-        let Some(Home::Entry { dir, key }) = self.imap_get(ino)? else { return Ok(Vec::new()) };
-        let from = if self.dir_root(dir)?.entries > most as u64 { key } else { 0 };
+        let Some(Home::Entry { dir, top }) = self.imap_get(ino)? else { return Ok(Vec::new()) };
+        let large = self.dir_root(dir)?.entries > most as u64;
+        let from = if large { revs_of(top).0 << 15 } else { 0 };
         let (mut found, mut seen) = (Vec::new(), 0);
         self.dir_list(dir, from, &mut |_, entry, leaf| {
             if let EntryBody::Embedded(bytes) = leaf.entry(entry.slot).body

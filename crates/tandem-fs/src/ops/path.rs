@@ -37,11 +37,11 @@ impl State {
     fn names_to(&mut self, ino: Ino) -> Res<Vec<Vec<u8>>> {
         let (mut names, mut at) = (Vec::new(), ino);
         while at != ROOT {
-            let Some(Home::Entry { dir, key }) = self.imap_get(at)? else {
+            let Some(Home::Entry { dir, top }) = self.imap_get(at)? else {
                 return fail(libc::ENOENT);
             };
             self.node(dir)?;
-            let Some(found) = self.dir_find_key(dir, key)? else { return fail(libc::ENOENT) };
+            let Some(found) = self.dir_find_home(dir, top, at)? else { return fail(libc::ENOENT) };
             names.push(self.leaf(found.leaf)?.entry(found.slot).name.to_vec());
             if names.len() > DEEPEST {
                 return fail(libc::ELOOP);

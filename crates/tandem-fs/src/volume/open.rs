@@ -8,7 +8,7 @@ use tandem_format::{Checkpoint, Geometry, GroupEntry, SegEntry, Superblock};
 
 use super::devices::{data_device, newest_checkpoint};
 use super::superblock::{Found, read_superblock};
-use super::{Core, Counters, Epochs, Signal, Volume, Wants, Watched, volume_error};
+use super::{Core, Counters, Epochs, Signal, Volume, Wants, volume_error, watch};
 use crate::cache::CrossFile;
 use crate::commit::{Committer, Continuity};
 use crate::env::Env;
@@ -143,10 +143,10 @@ impl Core {
         let segs = Segments::new(&geo, vec![SegEntry::default(); geo.segments as usize]);
         let mut state = fresh_state(sb, geo, space, segs, &opts, &cp, env.now());
         let one_device = Arc::ptr_eq(&meta, &data);
-        let (meta, meta_errors) = Watched::new(meta);
+        let (meta, meta_errors) = watch(meta);
         let (data, data_errors) = match one_device {
             true => (Arc::clone(&meta), Arc::clone(&meta_errors)),
-            false => Watched::new(data),
+            false => watch(data),
         };
         let relocate = opts.relocate && opts.prefetch > 0 && !opts.read_only;
         state.relocate = Relocate::new(relocate, geo.meta_size, opts.cache, checkpoint_at);

@@ -2,9 +2,10 @@
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use tandem_device::{Device, DeviceStats};
+
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Requests that a device has failed since the mount.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -18,7 +19,7 @@ pub struct DeviceErrors {
 }
 
 /// The counters behind [`DeviceErrors`].
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct ErrorCounters {
     read: AtomicU64,
     write: AtomicU64,
@@ -38,17 +39,15 @@ impl ErrorCounters {
 }
 
 /// A device, and what it has failed to do. A failed discard is no failure.
-pub(crate) struct Watched {
+struct Watched {
     device: Arc<dyn Device>,
     errors: Arc<ErrorCounters>,
 }
 
-impl Watched {
-    /// The device, watched, and its counters.
-    pub fn new(device: Arc<dyn Device>) -> (Arc<dyn Device>, Arc<ErrorCounters>) {
-        let errors = Arc::new(ErrorCounters::default());
-        (Arc::new(Watched { device, errors: Arc::clone(&errors) }), errors)
-    }
+/// The device, watched, and its counters.
+pub(crate) fn watch(device: Arc<dyn Device>) -> (Arc<dyn Device>, Arc<ErrorCounters>) {
+    let errors = Arc::new(ErrorCounters::default());
+    (Arc::new(Watched { device, errors: Arc::clone(&errors) }), errors)
 }
 
 fn note<T>(result: io::Result<T>, counter: &AtomicU64) -> io::Result<T> {
@@ -85,6 +84,10 @@ impl Device for Watched {
 
     fn discard(&self, off: u64, len: u64) -> io::Result<()> {
         self.device.discard(off, len)
+    }
+
+    fn drop_cached(&self, off: u64, len: u64) {
+        self.device.drop_cached(off, len);
     }
 
     fn read_only(&self) -> bool {

@@ -10,6 +10,7 @@ use tandem_device::Access;
 use tandem_fs::check::{CheckOptions, CheckReport, check};
 use tandem_fs::{Error, MountOptions, SystemEnv, Volume};
 
+use super::scrub;
 use crate::cli::{CheckArgs, exit};
 use crate::devices;
 use crate::output::{self, Listing};
@@ -31,12 +32,30 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
         progress.set(now.phase, now.done, now.total);
     })?;
     drop(progress);
+    // What leads to contents must be right first.
+    let scrubbed = match args.scrub && report.problems_total == 0 {
+        true => Some(scrub::offline(&opened)?),
+        false => None,
+    };
     if args.json {
-        output::print_json(&report)?;
+        let mut value = serde_json::to_value(&report)?;
+        if let (Some(fields), Some(scrubbed)) = (value.as_object_mut(), &scrubbed) {
+            fields.insert("scrub".to_string(), serde_json::to_value(scrubbed)?);
+        }
+        output::print_json(&value)?;
     } else {
-        output::print(&describe(&args.devices.meta.display().to_string(), &report))?;
+        let mut listing = describe(&args.devices.meta.display().to_string(), &report);
+        match &scrubbed {
+            Some(scrubbed) => scrub::describe(scrubbed, &mut listing),
+            None if args.scrub => drop(listing.row("scrub", "not made: repair the errors first")),
+            None => {}
+        }
+        output::print(&listing.render())?;
     }
-    Ok(status(&report))
+    Ok(match scrubbed.filter(|scrubbed| scrubbed.bad_total > 0) {
+        Some(scrubbed) => scrub::status_of(&scrubbed),
+        None => status(&report),
+    })
 }
 
 fn options(args: &CheckArgs) -> CheckOptions {
@@ -72,7 +91,7 @@ fn preen(args: &CheckArgs, opened: &devices::Opened) -> Result<u8> {
     }
 }
 
-fn describe(name: &str, report: &CheckReport) -> String {
+fn describe(name: &str, report: &CheckReport) -> Listing {
     let verdict = match (report.problems_total, report.is_sound()) {
         (0, true) => "no errors".to_string(),
         (0, false) => "no errors found, but not everything could be verified".to_string(),
@@ -121,5 +140,5 @@ fn describe(name: &str, report: &CheckReport) -> String {
     for what in &report.unverified {
         listing.row("not verified", what);
     }
-    listing.render()
+    listing
 }

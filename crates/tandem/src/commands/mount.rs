@@ -1,6 +1,7 @@
 //! `tandem mount`.
 
 mod background;
+mod scrubber;
 mod serve;
 mod signals;
 

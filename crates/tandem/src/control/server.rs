@@ -89,6 +89,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whether whoever is behind the stream may say this: anybody may look, root and the daemon's
+/// owner may have something done.
+fn may_ask(stream: &UnixStream, word: &str) -> bool {
+    let looks = !matches!(word, "scrub-start" | "scrub-stop");
+    looks
+        || rustix::net::sockopt::socket_peercred(stream)
+            .is_ok_and(|peer| peer.uid.is_root() || peer.uid == rustix::process::geteuid())
+}
+
 fn serve(
     mut stream: UnixStream,
     answer: &Answer,
@@ -99,6 +108,9 @@ fn serve(
     let mut line = String::new();
     BufReader::new((&stream).take(MAX_REQUEST)).read_line(&mut line)?;
     match line.trim() {
+        word if !word.is_empty() && !may_ask(&stream, word) => {
+            writeln!(stream, "{}", serde_json::json!({ "error": "permission denied" }))?;
+        }
         "wait" => lock(waiting).push(stream),
         // Somebody who only wanted to know whether anybody listens.
         "" => {}

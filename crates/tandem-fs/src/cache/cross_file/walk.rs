@@ -209,7 +209,7 @@ impl Walks {
         let width = self.others.at_file(files);
         match width {
             0 => (at, end),
-            ..=FIRST => (at, end + width),
+            1..=FIRST => (at, end + width),
             _ => {
                 let from = at / width * width;
                 (from, (from + width).max(end))

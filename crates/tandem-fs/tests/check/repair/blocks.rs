@@ -47,7 +47,7 @@ fn a_directory_leaf() {
             .into_iter()
             .find(|(_, meta, _)| meta.owner == owner(image, "file7"))
             .unwrap();
-        let leaf = Leaf::decode(&payload, meta.count, meta.index).unwrap();
+        let leaf = Leaf::decode(&payload, &meta, &image.sb.implied()).unwrap();
         let name = |slot| String::from_utf8(leaf.entry(slot).name.to_vec()).unwrap();
         lost.extend((0..leaf.count() as usize).map(|slot| format!("many/{}", name(slot))));
         destroy(image, id);

@@ -28,7 +28,7 @@ fn hit(image: &Image<'_>, ids: &BTreeSet<u64>) -> BTreeSet<u64> {
         if !matches!(meta.kind, Kind::Leaf | Kind::Inode) {
             continue;
         }
-        let leaf = Leaf::decode(&payload, meta.count, meta.index).unwrap();
+        let leaf = Leaf::decode(&payload, &meta, &image.sb.implied()).unwrap();
         for slot in 0..leaf.count() as usize {
             match leaf.entry(slot).body {
                 tandem_format::Body::Link(ino) => hit.insert(ino),

@@ -98,7 +98,7 @@ fn sentence(kind: RepairKind) -> String {
 /// What is wrong, and what would be done.
 fn found(name: &str, report: &RepairReport) -> String {
     let mut text = match (&report.before, &report.unchecked) {
-        (Some(before), _) => describe(name, before),
+        (Some(before), _) => describe(name, before).render(),
         (None, Some(why)) => {
             let mut listing = Listing::default();
             listing.heading(format!("{name}: cannot be checked")).row("error", why);
@@ -123,7 +123,7 @@ fn found(name: &str, report: &RepairReport) -> String {
 /// How it ended.
 fn result(name: &str, report: &RepairReport) -> String {
     match &report.after {
-        Some(after) => describe(&format!("{name}, repaired"), after),
+        Some(after) => describe(&format!("{name}, repaired"), after).render(),
         None if report.is_sound() => String::new(),
         None => {
             let mut listing = Listing::default();

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tandem_device::{Access, Device, FileDevice};
 use tandem_fs::{SystemEnv, Volume};
 
+use super::scrubber::Scrubber;
 use super::signals;
 use crate::cli::options::MountFlags;
 use crate::cli::{MountArgs, exit};
@@ -64,7 +65,9 @@ fn run(
     let server = server.insert(Server::listen()?);
     let session = tandem_fuse::mount(volume.clone(), dir, &flags.door)?;
     let signals = signals::watch(signals, session.unmounter(), volume.clone())?;
+    let scrubber = Scrubber::new(volume.clone());
     let answers = Answers {
+        scrubber: scrubber.clone(),
         volume: volume.clone(),
         door: session.unmounter(),
         meta: full_name(&opened.meta),
@@ -78,12 +81,14 @@ fn run(
     ready()?;
     let served = session.run();
     signals.close();
+    scrubber.stop();
     Ok(served?)
 }
 
 /// What the control socket tells.
 struct Answers {
     volume: Arc<Volume>,
+    scrubber: Arc<Scrubber>,
     door: tandem_fuse::Door,
     meta: String,
     data: Option<String>,
@@ -103,6 +108,9 @@ impl Answers {
                 "data_device": self.data,
                 "volume": self.volume.info(),
             })),
+            "scrub-start" => Some(self.scrubber.start()),
+            "scrub-status" => Some(self.scrubber.status()),
+            "scrub-stop" => Some(self.scrubber.stop()),
             _ => None,
         }
     }
