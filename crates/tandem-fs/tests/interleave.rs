@@ -86,7 +86,7 @@ struct Rig {
 
 impl Rig {
     fn new(meta: u64, data: u64) -> Rig {
-        let (pair, env) = (Pair::new(meta, data, 7), Arc::new(TestEnv::new(7)));
+        let (pair, env) = (Pair::new(meta, data), Arc::new(TestEnv::new(7)));
         let options = MkfsOptions { segment_size: Some(64 << 10), ..MkfsOptions::default() };
         let dynamic: Arc<dyn Env> = env.clone();
         Volume::mkfs(pair.meta(), pair.data(), &options, dynamic).unwrap();
