@@ -3,7 +3,6 @@
 
 mod plan;
 
-pub(crate) use plan::{default_segment_size, groups};
 
 use std::sync::Arc;
 

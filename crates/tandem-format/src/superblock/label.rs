@@ -1,6 +1,6 @@
 //! The label on D.
 
-use super::{Superblock, check_blocks, identity, version};
+use super::{Superblock, check_blocks, identity, refuse, version};
 use crate::error::FormatError;
 use crate::page;
 
@@ -23,6 +23,17 @@ pub struct DataLabel {
     pub block_size: u32,
     /// Number of data blocks.
     pub blocks: u64,
+    /// Bytes of M that are used.
+    pub meta_size: u64,
+    /// Bytes of a segment of the log.
+    pub segment_size: u32,
+    /// Data blocks of a group.
+    pub group_blocks: u32,
+    /// Key of the directory hash, and its significant bits, as in the superblock: leaves cannot be
+    /// read without them.
+    pub hash_key: [u64; 2],
+    /// Significant bits of the directory hash.
+    pub hash_bits: u8,
 }
 
 impl DataLabel {
@@ -35,6 +46,13 @@ impl DataLabel {
             out.extend_from_slice(&word.to_le_bytes());
         }
         out.extend_from_slice(&self.block_size.to_le_bytes());
+        out.extend_from_slice(&u32::from(self.hash_bits).to_le_bytes());
+        for word in self.hash_key {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+        out.extend_from_slice(&self.meta_size.to_le_bytes());
+        out.extend_from_slice(&self.segment_size.to_le_bytes());
+        out.extend_from_slice(&self.group_blocks.to_le_bytes());
         page::finish(out)
     }
 
@@ -49,7 +67,27 @@ impl DataLabel {
         let (data_size, blocks) = (f.u64("data size")?, f.u64("data blocks")?);
         let block_size = f.u32("data block size")?;
         check_blocks(STRUCTURE, data_size, block_size, blocks)?;
-        Ok(DataLabel { version, uuid, volume, data_size, block_size, blocks })
+        let bits = f.u32("hash bits")?;
+        let hash_bits = match u8::try_from(bits) {
+            Ok(bits @ 1..=48) => bits,
+            _ => return refuse(STRUCTURE, "hash bits", bits),
+        };
+        let hash_key = [f.u64("hash key")?, f.u64("hash key")?];
+        let meta_size = f.u64("metadata size")?;
+        let (segment_size, group_blocks) = (f.u32("segment size")?, f.u32("group size")?);
+        Ok(DataLabel {
+            version,
+            uuid,
+            volume,
+            data_size,
+            block_size,
+            blocks,
+            meta_size,
+            segment_size,
+            group_blocks,
+            hash_key,
+            hash_bits,
+        })
     }
 }
 
@@ -62,6 +100,11 @@ impl From<&Superblock> for DataLabel {
             data_size: sb.data_size,
             block_size: sb.block_size,
             blocks: sb.blocks,
+            meta_size: sb.meta_size,
+            segment_size: sb.segment_size,
+            group_blocks: sb.group_blocks,
+            hash_key: sb.hash_key,
+            hash_bits: sb.hash_bits,
         }
     }
 }

@@ -129,7 +129,7 @@ pub(super) fn plan(
 }
 
 /// The length of a segment in a metadata area of `meta_size` bytes, unless mkfs is told otherwise.
-pub(crate) fn default_segment_size(meta_size: u64) -> u32 {
+fn default_segment_size(meta_size: u64) -> u32 {
     match meta_size {
         0..0x200_0000 => 64 << 10,
         0x200_0000..0x800_0000 => 256 << 10,
@@ -140,7 +140,7 @@ pub(crate) fn default_segment_size(meta_size: u64) -> u32 {
 
 /// Data blocks of a group and the number of groups. Groups grow before there are many: something of
 /// each is always in memory.
-pub(crate) fn groups(blocks: u64) -> Option<(u32, u32)> {
+fn groups(blocks: u64) -> Option<(u32, u32)> {
     const MANY: [u32; 2] = [1 << 16, GROUPS_MAX];
     const LARGE: [u32; 2] = [1 << 20, GROUP_BLOCKS_MAX];
     let mut group_blocks: u32 = 1 << 15;

@@ -35,7 +35,9 @@ pub fn repairs(rig: &Rig) {
 fn filled() -> &'static (Rig, Tree) {
     static RIG: OnceLock<(Rig, Tree)> = OnceLock::new();
     RIG.get_or_init(|| {
-        let rig = Rig::new(&MkfsOptions::default());
+        // Short segments, so that there are several.
+        let options = MkfsOptions { segment_size: Some(64 << 10), ..MkfsOptions::default() };
+        let rig = Rig::new(&options);
         let vol = rig.open();
         everything(&vol);
         vol.shutdown().unwrap();

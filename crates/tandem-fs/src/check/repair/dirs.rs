@@ -87,7 +87,7 @@ impl Survey<'_> {
         let mut dirs: Vec<u64> = self.dirs.keys().copied().collect();
         dirs.sort_unstable();
         for &dir in &dirs {
-            let sound = !self.source.rebuilt && self.walk(dir);
+            let sound = self.walk(dir);
             self.settle_dir(dir, !sound);
         }
         let mut given_up = FxHashSet::default();

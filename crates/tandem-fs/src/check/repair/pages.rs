@@ -2,26 +2,21 @@
 //! one is written again from another; with both superblocks lost, one is put together from what else
 //! the devices say.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tandem_device::Device;
 use tandem_format::{
-    BLOCK, CHECKPOINTS, Checkpoint, DataLabel, FORMAT_VERSION, FormatError, GRAIN, SEGMENT_AREA,
-    SEGMENT_SIZES, SUPERBLOCK_A, Summary, Superblock, volume_of,
+    CHECKPOINTS, Checkpoint, DataLabel, FORMAT_VERSION, FormatError, SEGMENT_AREA, SUPERBLOCK_A,
+    Superblock, volume_of,
 };
 
 use super::report::{RepairKind, Repairs};
 use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::mkfs::{default_segment_size, groups};
 use crate::volume::{read_page, read_superblock, volume_error};
 
 /// Distance of the places where a data area can begin.
 const DATA_ALIGN: u64 = 1 << 20;
-
-/// Bytes of the log that are looked at to find out how long a segment is.
-const LOOK: u64 = 1 << 30;
 
 /// A superblock, and whether it was made up.
 pub(super) struct FoundSuperblock {
@@ -58,7 +53,7 @@ pub(super) fn superblock(
             .any(|&at| read_page(&**meta, at).is_ok_and(|page| Checkpoint::decode(&page).is_ok()));
         return Err(if label.is_some() && !checkpoint { nothing_left(&**meta) } else { error });
     };
-    let detail = "both are lost: put together from the checkpoints, the log and the data label; volume label and date are lost, and all directories are built anew under a new hash key";
+    let detail = "both are lost: put together from the checkpoints, the log and the data label; volume label and date are lost";
     repairs.add(RepairKind::Superblock, format!("{}: superblocks", meta.name()), detail);
     Ok(FoundSuperblock { sb, rebuilt: true })
 }
@@ -88,11 +83,11 @@ fn made_up(
     if cp.is_some_and(|cp| cp.volume != volume) {
         return None;
     }
-    let room = if data_offset > 0 { data_offset } else { meta.size() };
-    let meta_size = cp.map_or(room / 4096 * 4096, |cp| cp.meta_size);
-    let segment_size = segment_size(&**meta, meta_size, volume)?;
-    let (group_blocks, groups) = groups(label.blocks)?;
-    let segments = meta_size.checked_sub(SEGMENT_AREA + 4096)? / u64::from(segment_size);
+    let DataLabel { meta_size, segment_size, group_blocks, .. } = label;
+    let segments =
+        meta_size.checked_sub(SEGMENT_AREA + 4096)?.checked_div(u64::from(segment_size))?;
+    let groups = label.blocks.checked_div(u64::from(group_blocks))?
+        + u64::from(!label.blocks.is_multiple_of(u64::from(group_blocks)));
     let sb = Superblock {
         version: FORMAT_VERSION,
         compat: 0,
@@ -110,61 +105,11 @@ fn made_up(
         block_size: label.block_size,
         blocks: label.blocks,
         group_blocks,
-        groups,
-        hash_key: [env.random(), env.random()],
-        hash_bits: 48,
+        groups: u32::try_from(groups).ok()?,
+        hash_key: label.hash_key,
+        hash_bits: label.hash_bits,
     };
     Superblock::decode(&sb.encode()).ok()
-}
-
-/// The length of a segment. Where the log goes on elsewhere, it does so at the start of the segment
-/// that the summary before names; a volume whose log has never left a segment has mkfs's default.
-fn segment_size(meta: &dyn Device, meta_size: u64, volume: u64) -> Option<u32> {
-    let end = meta_size.min(SEGMENT_AREA + LOOK);
-    let mut partials: BTreeMap<(u64, u64), (u64, u64, u64)> = BTreeMap::new();
-    let mut at = SEGMENT_AREA;
-    while at + BLOCK as u64 <= end {
-        match summary_at(meta, at, volume) {
-            Some(summary) => {
-                let len = u64::from(summary.total) * GRAIN as u64;
-                partials.insert((summary.crash, summary.serial), (at, len, summary.next_segment));
-                at += len.max(BLOCK as u64);
-            }
-            None => at += BLOCK as u64,
-        }
-    }
-    if partials.is_empty() {
-        return None;
-    }
-    let possible = |size: &u32| {
-        let segment = |at: u64| (at - SEGMENT_AREA) / u64::from(*size);
-        partials.values().all(|&(at, len, _)| segment(at) == segment(at + len - 1))
-    };
-    let mut votes: BTreeMap<u32, usize> = BTreeMap::new();
-    for (&(crash, serial), &(from, len, next)) in &partials {
-        let follower = serial.checked_add(1).and_then(|next| partials.get(&(crash, next)));
-        let Some(&(to, ..)) = follower.filter(|f| f.0 != from + len) else { continue };
-        let distance = to - SEGMENT_AREA;
-        let size = distance.checked_div(next).and_then(|size| u32::try_from(size).ok());
-        if let Some(size) = size.filter(|s| s.is_power_of_two() && distance.is_multiple_of(next)) {
-            *votes.entry(size).or_default() += 1;
-        }
-    }
-    let fits = |size: &u32| (SEGMENT_SIZES[0]..=SEGMENT_SIZES[1]).contains(size) && possible(size);
-    let most = votes.iter().filter(|(size, _)| fits(size)).max_by_key(|(_, votes)| **votes);
-    most.map(|(size, _)| *size).or_else(|| Some(default_segment_size(meta_size)).filter(fits))
-}
-
-fn summary_at(meta: &dyn Device, at: u64, volume: u64) -> Option<Summary> {
-    let mut page = vec![0; BLOCK];
-    meta.read_at(&mut page, at).ok()?;
-    let (blocks, _) = Summary::peek(&page).ok()?;
-    let head = Summary::len_for(blocks as usize);
-    if head > page.len() {
-        page.resize(head, 0);
-        meta.read_at(&mut page, at).ok()?;
-    }
-    Summary::decode(&page).ok().filter(|summary| summary.volume == volume)
 }
 
 /// Pages to be written.

@@ -38,7 +38,7 @@ fn both_superblocks() {
         zero(image, image.sb.geometry().superblock_b());
     });
     both.nothing_lost();
-    assert!(both.count(R::Superblock) > 0 && both.count(R::Directory) > 20);
+    assert!(both.count(R::Superblock) > 0 && both.count(R::Directory) == 0);
     // On one device, with segments of another length, and without a checkpoint.
     for lose_checkpoints in [false, true] {
         let options = MkfsOptions {
@@ -244,16 +244,17 @@ fn no_room_is_said_and_changes_nothing() {
     let dir = crate::fill::dir(&vol, tandem_fs::ROOT, "dir");
     let root = tandem_fs::Cred::root();
     let full = (0..100_000).find(|i| {
-        let name = format!("a-rather-long-name-of-a-file-{i}");
+        let name = format!("{i}-{}", "a-rather-long-name".repeat(12));
         vol.mknod(&root, dir, name.as_bytes(), 0o644, 0, 0).is_err()
     });
     assert!(full.is_some());
     vol.shutdown().unwrap();
     let second = Image::new(&rig).sb.geometry().superblock_b();
-    for at in [0, second] {
-        rig.meta.write_at(&[0; 4096], at).unwrap();
+    // The directory would have to be built anew.
+    let image = Image::new(&rig);
+    for (id, ..) in image.blocks(Kind::Table) {
+        image.flip(image.map[&id].offset() + 70);
     }
-    // All directories would have to be built anew.
     let bench = Bench::new(&rig);
     let error = bench.try_repair(64 << 20).unwrap_err().to_string();
     assert!(error.contains("clean segments"), "{error}");
