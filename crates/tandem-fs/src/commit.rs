@@ -308,11 +308,11 @@ impl Core {
         let tables = if checkpoint { Some(self.freeze_tables(st)?) } else { None };
         st.commit += 1;
         let running = std::mem::take(&mut st.running);
-        let bytes = st.cache.dirty_bytes();
+        let bytes = st.cache.dirty_log();
         let blocks = st.cache.freeze(|key| key.id().is_some());
         st.committing_growth = running.growth;
         st.committing_freed = running.freed();
-        st.committing_bytes = (bytes - st.cache.dirty_bytes()) as u64;
+        st.committing_bytes = bytes - st.cache.dirty_log();
         st.moving = 0;
         let took = self.env.monotonic().saturating_sub(begun);
         self.counters.longest_freeze.fetch_max(took, Ordering::Relaxed);

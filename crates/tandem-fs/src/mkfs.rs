@@ -3,7 +3,6 @@
 
 mod plan;
 
-
 use std::sync::Arc;
 
 use tandem_device::Device;

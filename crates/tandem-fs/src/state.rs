@@ -168,11 +168,12 @@ impl State {
         if self.is_pressed() {
             return Err(Fault::Pressure);
         }
+        self.segs.map_bytes = self.map_bytes();
         let pending = self.running.growth + self.committing_growth + bytes;
         if !essential && self.segs.live_bytes() + pending > self.segs.room_for_live() {
             return Err(Fault::LogFull);
         }
-        let dirty = self.cache.dirty_bytes() as u64 + self.committing_bytes;
+        let dirty = self.cache.dirty_log() + self.committing_bytes;
         let to_write = dirty + pending + again + self.moving + self.commit_adds();
         if to_write > self.segs.room_for_writes(essential) {
             return Err(Fault::LogFull);
@@ -204,7 +205,7 @@ impl State {
     /// The same when any block may be moved: then each block of the map changes.
     pub fn commit_needs(&self) -> u64 {
         const BLOCK: u64 = 4096;
-        let dirty = self.cache.dirty_bytes() as u64 + self.committing_bytes;
+        let dirty = self.cache.dirty_log() + self.committing_bytes;
         let counted = (self.cache.dirty_len() as u64).min(self.map_blocks()) * BLOCK;
         let map = self.map_bytes() - counted;
         dirty + self.moving + self.commit_adds() + map
@@ -222,7 +223,7 @@ impl State {
     /// Whether what waits to be logged takes up much of the room that is left.
     pub fn log_presses(&self) -> bool {
         const LITTLE: u64 = 256 << 10;
-        let waiting = self.cache.dirty_bytes() as u64 + self.nodes.dirty_len() as u64 * 4096;
+        let waiting = self.cache.dirty_log() + self.nodes.dirty_len() as u64 * 4096;
         waiting > LITTLE && waiting > self.segs.room_for_writes(false) / 2
     }
 

@@ -253,7 +253,7 @@ impl Core {
                     st.cache.insert_clean(key, block);
                 }
                 let stamp = st.segs.stamp_of(loc).unwrap_or(0);
-                st.cache.touch_moved(key, stamp)?;
+                st.cache.touch_moved(key, stamp, loc.bytes())?;
             }
         }
         Ok(true)

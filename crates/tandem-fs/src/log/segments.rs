@@ -22,6 +22,8 @@ pub(crate) struct Segments {
     pub filled: u64,
     /// Where checkpoints put the IFile's blocks.
     tables: Option<u64>,
+    /// Bytes of the block map.
+    pub map_bytes: u64,
     cursor: u64,
     dirty: BTreeSet<u64>,
     touched: bool,
@@ -49,6 +51,7 @@ impl Segments {
             next: 0,
             filled: 0,
             tables: None,
+            map_bytes: 0,
             cursor: 0,
             dirty: BTreeSet::new(),
             touched: false,

@@ -15,9 +15,10 @@ impl Segments {
     }
 
     /// Segments that only deletion, the cleaner and checkpoints may use: more than the block map
-    /// takes up when blocks are small.
+    /// takes up, all of which the checkpoint behind a round may have to write.
     pub fn reserve(&self) -> u64 {
-        (self.count() / 128).max(if self.size < SMALL { 6 } else { 4 })
+        let map = self.map_bytes.div_ceil(self.usable()) + 2;
+        (self.count() / 128).max(if self.size < SMALL { 6 } else { 4 }).max(map)
     }
 
     /// With fewer clean segments than this, the cleaner sees to more. Every one more is one that

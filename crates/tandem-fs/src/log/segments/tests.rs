@@ -13,6 +13,7 @@ fn table() -> Segments {
         next: 1,
         filled: 0,
         tables: None,
+        map_bytes: 0,
         cursor: 0,
         dirty: BTreeSet::new(),
         touched: false,

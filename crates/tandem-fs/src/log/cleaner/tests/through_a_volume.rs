@@ -177,7 +177,7 @@ fn what_the_cleaner_was_promised_nobody_else_gets() {
     let (_, vol) = Rig::new(50);
     let mut st = vol.core.state.lock();
     let room = st.segs.room_for_writes(true) - st.commit_adds();
-    let dirty = st.cache.dirty_bytes() as u64 + st.committing_bytes;
+    let dirty = st.cache.dirty_log() + st.committing_bytes;
     assert!(st.claim(4096, true).is_ok());
     st.moving = room - dirty;
     assert!(matches!(st.claim(4096, true), Err(Fault::LogFull)));
