@@ -10,6 +10,7 @@
 pub mod capture;
 pub mod crash;
 pub mod drive;
+pub mod emulate;
 pub mod fault;
 pub mod model;
 pub mod profile;

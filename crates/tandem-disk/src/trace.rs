@@ -159,7 +159,7 @@ pub struct TraceError {
 pub type Records = Box<dyn Iterator<Item = Result<Record, TraceError>>>;
 
 /// What traces are written to.
-pub trait Sink {
+pub trait Sink: Send {
     /// Writes the next record; times must not fall.
     ///
     /// # Errors

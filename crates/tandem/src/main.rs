@@ -7,6 +7,7 @@ mod cli;
 mod commands;
 mod control;
 mod devices;
+mod emulate;
 mod logging;
 mod mounts;
 mod output;

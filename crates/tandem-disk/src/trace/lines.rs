@@ -10,7 +10,7 @@ const MAX_LINE: usize = 64 << 10;
 /// Where text comes from.
 pub type Input = Box<dyn BufRead>;
 /// Where bytes go.
-pub type Output = Box<dyn Write>;
+pub type Output = Box<dyn Write + Send>;
 
 /// The lines of a text.
 pub struct Lines {

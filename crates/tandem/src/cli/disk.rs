@@ -1,12 +1,21 @@
 //! What can be written behind `tandem disk`.
 
+mod live;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use tandem_disk::trace::Format;
 
+pub use live::{CaptureArgs, EmulateArgs, Pace};
+
 /// Arguments of `disk`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tandem disk trace --device /dev/sda --out run.tdt -- tar xf linux.tar -C /mnt
+  tandem disk replay run.tdt --profile hdd20t
+  tandem disk emulate disk.img --mount /emu --profile st34310a")]
 pub struct DiskArgs {
     /// What to do.
     #[command(subcommand)]
@@ -24,6 +33,10 @@ pub enum DiskCommand {
     Validate(ValidateArgs),
     /// Write a trace in another format.
     Convert(ConvertArgs),
+    /// Serve an image as a disk that takes a drive's time.
+    Emulate(EmulateArgs),
+    /// Capture what the block layer does while a command runs.
+    Trace(CaptureArgs),
 }
 
 /// Arguments of `disk profiles`.

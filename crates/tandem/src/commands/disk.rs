@@ -1,13 +1,15 @@
 //! `tandem disk`.
 
 mod convert;
+mod emulate;
 mod profiles;
 mod replay;
+mod trace;
 mod validate;
 
 use anyhow::Result;
 use tandem_disk::profile::Profile;
-use tandem_disk::trace::{self, Records};
+use tandem_disk::trace::Records;
 
 use crate::cli::disk::{DiskArgs, DiskCommand, TraceArgs};
 use crate::output;
@@ -19,12 +21,14 @@ pub fn run(args: &DiskArgs) -> Result<u8> {
         DiskCommand::Replay(args) => replay::run(args),
         DiskCommand::Validate(args) => validate::run(args),
         DiskCommand::Convert(args) => convert::run(args),
+        DiskCommand::Emulate(args) => emulate::run(args),
+        DiskCommand::Trace(args) => trace::run(args),
     }
 }
 
 fn open(args: &TraceArgs) -> Result<Records> {
-    let options = trace::Options { format: args.format, sort: args.sort };
-    Ok(trace::open(&args.trace, options)?.1)
+    let options = tandem_disk::trace::Options { format: args.format, sort: args.sort };
+    Ok(tandem_disk::trace::open(&args.trace, options)?.1)
 }
 
 fn profile(name: &str) -> Result<Profile> {
