@@ -264,6 +264,11 @@ impl<'a> Explorer<'a> {
             if (flush && !end) || only.is_some_and(|o| o.point.is_some_and(|p| p != at)) {
                 continue;
             }
+            // Until the mount after a crash is durable, what it writes can complete what the crash
+            // has torn: then the first crash decides what is legal, as in the walk over recovery.
+            if depth > 0 && at <= trace.mounted() {
+                continue;
+            }
             self.counts.lock().points += 1;
             let legal = trace.legal(at);
             let most = if depth == 0 { self.bounds.images } else { 3 };

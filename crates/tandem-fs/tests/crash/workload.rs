@@ -42,6 +42,11 @@ pub enum Ended {
 }
 
 impl Trace {
+    /// Requests until the volume was mounted.
+    pub fn mounted(&self) -> usize {
+        self.legal.first().map_or(0, |legal| legal.end)
+    }
+
     /// What may be found after a power failure at this point.
     pub fn legal(&self, at: usize) -> &Legal {
         let n = self.legal.partition_point(|legal| legal.end <= at);
