@@ -35,8 +35,8 @@ const GAPS: u64 = 8;
 const JUDGED: u64 = 4;
 
 /// Of 256 bytes so many must be used for more of their kind to be read, and so many for as many.
-const GROW: u64 = 160;
-const KEEP: u64 = 128;
+const GROW: u64 = 96;
+const KEEP: u64 = 48;
 
 /// Files this far apart on D are of one walk, in bytes.
 const NEAR: u64 = 256 << 10;
