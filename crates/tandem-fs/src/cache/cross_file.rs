@@ -69,7 +69,7 @@ struct Share {
 }
 
 /// Requests after which the use of one is judged.
-const LATER: usize = 16;
+const LATER: usize = 48;
 
 struct UnderWay {
     id: u64,

@@ -21,9 +21,9 @@ const WIDE: u64 = 256 << 10;
 /// Read of either at most.
 const WIDEST: u64 = 2 << 20;
 
-/// Read while nothing of it is used, of whatever lies there. Of a directory's own files it is
-/// [`SECOND`]: from less it could not be told that more would be of use.
-const NARROWEST: u64 = 8 << 10;
+/// Read while nothing of it is used, of whatever lies there: it takes a disk a tenth of the time of the
+/// request that it may save. Of a directory's own files it is [`SECOND`].
+const NARROWEST: u64 = 128 << 10;
 
 /// Of a file that is read from its beginning on, read ahead at most.
 const AHEAD: u64 = 1 << 20;
