@@ -1,7 +1,7 @@
 //! Making room when there is none, and the thread that sees to it before that.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Contents;
 use crate::error::{Fault, Result};
@@ -188,26 +188,19 @@ impl Core {
         }
     }
 
-    /// The background thread: commits every interval and under pressure, reclaims, cleans.
+    /// The background thread: commits every interval and under pressure, reclaims, cleans. What time
+    /// it is [`crate::Env`] says, so that a simulation decides when it is late.
     pub(crate) fn background(self: &Arc<Core>) {
-        let interval = self.opts.flush.max(Duration::from_millis(10));
-        let mut due = Instant::now() + interval;
+        let interval = self.opts.flush.max(Duration::from_millis(10)).as_nanos() as u64;
+        let later = || self.env.monotonic().saturating_add(interval);
+        let mut due = later();
         let mut quiet = Quiet::default();
-        loop {
-            {
-                let mut signal = self.signal.lock();
-                if !signal.stop && !signal.pressed {
-                    self.wake.wait_until(&mut signal, due);
-                }
-                signal.pressed = false;
-                if signal.stop {
-                    return;
-                }
-            }
+        while self.await_work(due) {
             if self.sound().is_err() {
+                due = later();
                 continue;
             }
-            let late = Instant::now() >= due;
+            let late = self.env.monotonic() >= due;
             let whole = late || self.metadata_presses();
             let done = self.tend(whole).and_then(|()| match late {
                 true => self.idle(&mut quiet),
@@ -217,9 +210,24 @@ impl Core {
                 tracing::error!("{e}");
             }
             if whole {
-                due = Instant::now() + interval;
+                due = later();
             }
         }
+    }
+
+    /// Waits until the background thread is called, or until its time has come. False when it is to
+    /// end.
+    fn await_work(&self, due: u64) -> bool {
+        let mut signal = self.signal.lock();
+        while !signal.stop && !signal.pressed {
+            let left = due.saturating_sub(self.env.monotonic());
+            if left == 0 {
+                break;
+            }
+            self.wake.wait_for(&mut signal, Duration::from_nanos(left));
+        }
+        signal.pressed = false;
+        !signal.stop
     }
 
     fn metadata_presses(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use shuttle::sync as inner;
 
@@ -66,10 +66,6 @@ impl Condvar {
         guard.held = None;
         thread::yield_now();
         guard.held = Some(guard.lock.hold());
-    }
-
-    pub(crate) fn wait_until<T>(&self, guard: &mut MutexGuard<'_, T>, due: Instant) {
-        self.wait_for(guard, due.saturating_duration_since(Instant::now()));
     }
 
     pub(crate) fn notify_one(&self) {}
