@@ -32,6 +32,10 @@ use crate::volume::{Core, Why};
 /// Bytes of contents that go to D between two chances for an fsync to be served.
 const BATCH: u64 = 16 << 20;
 
+/// Bytes of log after which a checkpoint does not wait for its time: what a mount after a crash has
+/// to read and apply must take well under a second.
+const ROLL_FORWARD: u64 = 128 << 20;
+
 /// Who commits; behind a lock that operations never take.
 pub(crate) struct Committer {
     pub log: LogWriter,
@@ -43,6 +47,8 @@ pub(crate) struct Committer {
     pub area: usize,
     /// When it was written, on the monotonic clock.
     pub checkpoint_at: u64,
+    /// Bytes that this mount had logged by then.
+    pub checkpoint_bytes: u64,
     /// Metadata was logged since.
     pub logged: bool,
     /// The next checkpoint is the last one: the volume is clean after it.
@@ -192,12 +198,9 @@ impl Core {
             let freed: Vec<Run> = self.state.lock().running.frees().collect();
             freed.into_iter().try_for_each(|run| self.run(|st| st.release_run(run)))?;
         }
-        let due = self.opts.checkpoint.as_nanos() as u64;
         let checkpoint = checkpoint
             || c.closing
-            || !c.repairing
-                && ((c.logged && self.env.monotonic().saturating_sub(c.checkpoint_at) > due)
-                    || self.tables_are_many());
+            || !c.repairing && (self.log_is_long(c) || self.tables_are_many());
         self.state.lock().settle_relocation(self.env.monotonic(), c.closing);
         let frozen = loop {
             files.append(&mut self.state.lock().must_flush);
@@ -215,6 +218,13 @@ impl Core {
         c.served = seq;
         tracing::trace!(commit = frozen_at, checkpoint, "committed");
         Ok(())
+    }
+
+    /// What has been logged since the last checkpoint is old, or would take long to recover.
+    fn log_is_long(&self, c: &Committer) -> bool {
+        let due = self.opts.checkpoint.as_nanos() as u64;
+        let old = self.env.monotonic().saturating_sub(c.checkpoint_at) > due;
+        c.logged && old || c.log.bytes - c.checkpoint_bytes > ROLL_FORWARD
     }
 
     /// The IFile's dirty blocks, which only a checkpoint lets go, take up much of the memory.

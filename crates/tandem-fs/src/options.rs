@@ -67,7 +67,8 @@ pub struct MountOptions {
     pub read_only: bool,
     /// How long a change may stay in memory.
     pub flush: Duration,
-    /// How long the log may grow before a checkpoint shortens the next recovery.
+    /// How long the log may grow before a checkpoint shortens the next recovery. There is one earlier
+    /// when 128 MiB have been logged, or when the IFile's changed blocks take up much of the memory.
     pub checkpoint: Duration,
     /// Bound on the memory of all caches together, in bytes.
     pub cache: u64,

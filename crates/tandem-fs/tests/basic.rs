@@ -229,3 +229,29 @@ fn fragmentation_is_told() {
     assert!(after.free_runs.is_some_and(|runs| (50..=53).contains(&runs)), "{after:?}");
     vol.shutdown().unwrap();
 }
+
+#[test]
+fn a_long_log_gets_a_checkpoint_before_its_time() {
+    let meta: Arc<dyn Device> = Arc::new(MemoryDevice::new("meta", 512 << 20));
+    let data: Arc<dyn Device> = Arc::new(MemoryDevice::new("data", 16 << 20));
+    let env = Arc::new(SystemEnv);
+    Volume::mkfs(meta.clone(), Some(data.clone()), &MkfsOptions::default(), env.clone()).unwrap();
+    let checkpoint = std::time::Duration::from_secs(100_000);
+    let opts = MountOptions { background: false, checkpoint, ..MountOptions::default() };
+    let vol = Volume::open(meta, Some(data), opts, env).unwrap();
+    let root = Cred::root();
+    let ino = vol.mknod(&root, ROOT, b"file", 0o644, 0, 0).unwrap().ino;
+    let log = |bytes: u64| {
+        let until = vol.stats().log.bytes_logged + bytes;
+        let mut n = 0u8;
+        while vol.stats().log.bytes_logged < until {
+            n = n.wrapping_add(1);
+            vol.setxattr(&root, ino, b"user.x", &vec![n; 60_000], XattrMode::Any).unwrap();
+            vol.sync().unwrap();
+        }
+        vol.stats().checkpoints
+    };
+    let before = log(100 << 20);
+    assert_eq!(log(20 << 20), before);
+    assert_eq!(log(20 << 20), before + 1);
+}

@@ -116,6 +116,7 @@ impl Core {
         c.area = area;
         c.checkpoint = checkpoint;
         c.checkpoint_at = self.env.monotonic();
+        c.checkpoint_bytes = c.log.bytes;
         c.logged = false;
         self.state.lock().segs.release_dead();
         self.counters.checkpoints.fetch_add(1, Ordering::Relaxed);

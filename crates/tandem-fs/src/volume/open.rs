@@ -157,6 +157,7 @@ impl Core {
             checkpoint: cp,
             area,
             checkpoint_at,
+            checkpoint_bytes: 0,
             logged: false,
             closing: false,
             repairing: false,
