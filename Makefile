@@ -30,6 +30,7 @@ demo: setup-demo build
 test: setup-test
 	$(CARGO) test --workspace
 	$(CARGO) test -p tandem-fs --features shuttle --test interleave
+	$(CARGO) test -p tandem-fs --features shuttle --test simulate
 	$(CARGO) test -p tandem-fs --features planted --test crash planted
 
 # The long runs through a mount: a few minutes each.
@@ -39,7 +40,7 @@ soak: setup-test
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	$(CARGO) clippy -p tandem-fs --features shuttle --test interleave -- -D warnings
+	$(CARGO) clippy -p tandem-fs --features shuttle,planted --test interleave --test simulate -- -D warnings
 
 bench:
 	$(CARGO) bench --workspace

@@ -9,9 +9,9 @@ mod model {
     #![allow(dead_code)]
     pub mod device;
     pub mod env;
+    pub mod slow;
 }
 
-use std::io::{self, IoSlice};
 use std::sync::Arc;
 
 use model::device::Pair;
@@ -19,63 +19,9 @@ use model::env::TestEnv;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, MaxSteps, Runner, thread};
-use tandem_device::{Device, DeviceStats};
 use tandem_fs::check::{CheckOptions, check};
 use tandem_fs::fs::Fs;
 use tandem_fs::{Cred, Env, MkfsOptions, MountOptions, RenameFlags, Volume, XattrMode};
-
-/// A device that is slow enough for others to go on.
-struct Slow(Arc<dyn Device>);
-
-/// Now and then a request takes as long as a whole commit of another thread.
-fn pause() {
-    let mut rng = thread_rng();
-    let turns = if rng.gen_ratio(1, 6) { rng.gen_range(1..600) } else { 1 };
-    (0..turns).for_each(|_| thread::yield_now());
-}
-
-impl Device for Slow {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn size(&self) -> u64 {
-        self.0.size()
-    }
-
-    fn read_at(&self, buf: &mut [u8], off: u64) -> io::Result<()> {
-        pause();
-        self.0.read_at(buf, off)
-    }
-
-    fn write_at(&self, buf: &[u8], off: u64) -> io::Result<()> {
-        pause();
-        self.0.write_at(buf, off)
-    }
-
-    fn write_vectored_at(&self, bufs: &[IoSlice<'_>], off: u64) -> io::Result<()> {
-        pause();
-        self.0.write_vectored_at(bufs, off)
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        pause();
-        self.0.flush()
-    }
-
-    fn discard(&self, off: u64, len: u64) -> io::Result<()> {
-        pause();
-        self.0.discard(off, len)
-    }
-
-    fn read_only(&self) -> bool {
-        self.0.read_only()
-    }
-
-    fn stats(&self) -> DeviceStats {
-        self.0.stats()
-    }
-}
 
 /// A volume, and what it lies on.
 struct Rig {
@@ -122,8 +68,8 @@ impl Rig {
 
 fn mount(pair: &Pair, env: &Arc<TestEnv>) -> Arc<Volume> {
     let options = MountOptions { background: false, cache: 512 << 10, ..MountOptions::default() };
-    let slow = |device| Arc::new(Slow(device)) as Arc<dyn Device>;
-    Volume::open(slow(pair.meta()), pair.data().map(slow), options, env.clone()).unwrap()
+    let slow = pair.slower();
+    Volume::open(slow.meta(), slow.data(), options, env.clone()).unwrap()
 }
 
 fn join(threads: Vec<thread::JoinHandle<()>>) {

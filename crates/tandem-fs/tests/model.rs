@@ -25,6 +25,10 @@ use model::op::{Op, Profile};
 use model::threads::{brawl, neighbours};
 use model::world::{Config, Outcome, World};
 
+fn plan(test: &'static str, seeds: u64, ops: u64) -> Plan {
+    Plan { target: "--test model", test, seeds, ops }
+}
+
 /// Every call's answer, and the tree, on a volume that nothing happens to.
 fn sequential(cfg: &Config, ops: &[Op]) -> Outcome {
     let mut world = World::new(cfg)?;
@@ -45,96 +49,91 @@ fn sequential(cfg: &Config, ops: &[Op]) -> Outcome {
 
 #[test]
 fn mixed() {
-    explore(&Plan { test: "mixed", seeds: 12, ops: 700 }, Profile::Mixed, Config::new, sequential);
+    explore(&plan("mixed", 12, 700), |_| Profile::Mixed, Config::new, sequential);
 }
 
 #[test]
 fn names() {
-    explore(&Plan { test: "names", seeds: 4, ops: 4000 }, Profile::Names, Config::new, sequential);
+    explore(&plan("names", 4, 4000), |_| Profile::Names, Config::new, sequential);
 }
 
 #[test]
 fn data() {
-    explore(&Plan { test: "data", seeds: 12, ops: 600 }, Profile::Data, Config::new, sequential);
+    explore(&plan("data", 12, 600), |_| Profile::Data, Config::new, sequential);
 }
 
 #[test]
 fn xattrs() {
-    explore(&Plan { test: "xattrs", seeds: 8, ops: 600 }, Profile::Xattrs, Config::new, sequential);
+    explore(&plan("xattrs", 8, 600), |_| Profile::Xattrs, Config::new, sequential);
 }
 
 #[test]
 fn pieces() {
-    explore(
-        &Plan { test: "pieces", seeds: 3, ops: 4000 },
-        Profile::Pieces,
-        Config::new,
-        sequential,
-    );
+    explore(&plan("pieces", 3, 4000), |_| Profile::Pieces, Config::new, sequential);
 }
 
 #[test]
 fn crashes_mixed() {
-    let plan = Plan { test: "crashes_mixed", seeds: 12, ops: 700 };
-    explore(&plan, Profile::Mixed, Config::new, crashes);
+    let plan = plan("crashes_mixed", 12, 700);
+    explore(&plan, |_| Profile::Mixed, Config::new, crashes);
 }
 
 #[test]
 fn crashes_names() {
-    let plan = Plan { test: "crashes_names", seeds: 3, ops: 3000 };
-    explore(&plan, Profile::Names, Config::new, crashes);
+    let plan = plan("crashes_names", 3, 3000);
+    explore(&plan, |_| Profile::Names, Config::new, crashes);
 }
 
 #[test]
 fn crashes_syncs() {
-    let plan = Plan { test: "crashes_syncs", seeds: 4, ops: 4000 };
-    explore(&plan, Profile::Syncs, Config::new, crashes);
+    let plan = plan("crashes_syncs", 4, 4000);
+    explore(&plan, |_| Profile::Syncs, Config::new, crashes);
 }
 
 #[test]
 fn crashes_data() {
-    let plan = Plan { test: "crashes_data", seeds: 12, ops: 600 };
-    explore(&plan, Profile::Data, Config::new, crashes);
+    let plan = plan("crashes_data", 12, 600);
+    explore(&plan, |_| Profile::Data, Config::new, crashes);
 }
 
 #[test]
 fn full_data() {
-    let plan = Plan { test: "full_data", seeds: 8, ops: 2000 };
-    explore(&plan, Profile::FillData, Config::small, fill);
+    let plan = plan("full_data", 8, 2000);
+    explore(&plan, |_| Profile::FillData, Config::small, fill);
 }
 
 #[test]
 fn full_meta() {
-    let plan = Plan { test: "full_meta", seeds: 6, ops: 6000 };
-    explore(&plan, Profile::FillMeta, Config::small, fill);
+    let plan = plan("full_meta", 6, 6000);
+    explore(&plan, |_| Profile::FillMeta, Config::small, fill);
 }
 
 #[test]
 fn crashes_full_data() {
-    let plan = Plan { test: "crashes_full_data", seeds: 6, ops: 2000 };
-    explore(&plan, Profile::FillData, Config::small, crashes);
+    let plan = plan("crashes_full_data", 6, 2000);
+    explore(&plan, |_| Profile::FillData, Config::small, crashes);
 }
 
 #[test]
 fn crashes_full_meta() {
-    let plan = Plan { test: "crashes_full_meta", seeds: 4, ops: 6000 };
-    explore(&plan, Profile::FillMeta, Config::small, crashes);
+    let plan = plan("crashes_full_meta", 4, 6000);
+    explore(&plan, |_| Profile::FillMeta, Config::small, crashes);
 }
 
 #[test]
 fn threads_mixed() {
-    let plan = Plan { test: "threads_mixed", seeds: 6, ops: 800 };
-    explore(&plan, Profile::Mixed, Config::wide, neighbours);
+    let plan = plan("threads_mixed", 6, 800);
+    explore(&plan, |_| Profile::Mixed, Config::wide, neighbours);
 }
 
 #[test]
 fn threads_data() {
-    let plan = Plan { test: "threads_data", seeds: 4, ops: 600 };
-    explore(&plan, Profile::Data, Config::wide, neighbours);
+    let plan = plan("threads_data", 4, 600);
+    explore(&plan, |_| Profile::Data, Config::wide, neighbours);
 }
 
 #[test]
 fn threads_brawl() {
-    let plan = Plan { test: "threads_brawl", seeds: 6, ops: 2000 };
-    explore(&plan, Profile::Mixed, Config::wide, brawl);
+    let plan = plan("threads_brawl", 6, 2000);
+    explore(&plan, |_| Profile::Mixed, Config::wide, brawl);
 }

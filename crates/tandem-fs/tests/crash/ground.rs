@@ -51,6 +51,7 @@ fn config(seed: u64) -> Config {
         cache: 2 << 20,
         atime: Atime::Never,
         checkpoint: Duration::from_secs(1000),
+        flush: Duration::from_millis(20),
         nodes: 200,
         xattr_bytes: 512 << 10,
         small: false,

@@ -1,12 +1,10 @@
 //! Power failures: at any write to either device, during a mount too.
 
-use std::sync::Arc;
-
 use super::device::Pair;
 use super::env::Rng;
 use super::history::History;
 use super::op::Op;
-use super::world::{Config, Outcome, World, mount, told, verify};
+use super::world::{Config, Outcome, World, mount, verify};
 
 /// Runs operations, losing power now and then.
 pub fn crashes(cfg: &Config, ops: &[Op]) -> Outcome {
@@ -63,15 +61,7 @@ fn recover(world: &mut World, history: &mut History, rng: &mut Rng, pair: Pair) 
     world.pair.defuse();
     let found = world.dump()?;
     history.accept(&found)?;
-    world.tree = found;
-    let inos: Vec<_> = world.tree.nodes.keys().copied().collect();
-    for ino in inos {
-        // Reading has changed it.
-        let atime = told("getattr", world.vol.getattr(ino))?.atime;
-        let node = world.tree.nodes.get_mut(&ino).map(Arc::make_mut);
-        node.into_iter().for_each(|node| node.atime = atime);
-    }
-    world.close_all();
+    world.adopt(found)?;
     world.did += ", mounted again";
     world.compare()?;
     world.remount()?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tandem_device::Device;
 use tandem_disk::crash::{Change, History, Recorder, Store};
-use tandem_disk::fault::{Fault, FaultDevice, Faults, Rule};
+use tandem_disk::fault::{Fault, FaultDevice, Faults, Request, Rule};
 
 /// As many images of a power failure there are to choose from.
 const IMAGES: u64 = 64;
@@ -20,9 +20,9 @@ pub struct Pair {
     pub recorder: Recorder,
     /// What is wrong with them.
     pub faults: [Arc<Faults>; 2],
-    devices: [Arc<dyn Device>; 2],
+    pub(super) devices: [Arc<dyn Device>; 2],
     /// Number of the request at which the power fails; 0 when it does not.
-    fuse: Arc<AtomicUsize>,
+    pub(super) fuse: Arc<AtomicUsize>,
 }
 
 impl Pair {
@@ -60,13 +60,19 @@ impl Pair {
     /// The devices as they are after the power has failed where [`Pair::fuse`] said.
     pub fn failed(&self, seed: u64) -> Option<Pair> {
         let at = self.fuse.load(Ordering::SeqCst);
-        (at > 0 && self.recorder.len() >= at).then(|| {
+        self.is_dark().then(|| {
             self.defuse();
             let history = self.recorder.history();
             // A flush that the power failed in has done nothing.
             let flush = history.events[at - 1].change == Change::Flush;
             image(&history, at - usize::from(flush), seed)
         })
+    }
+
+    /// Whether that has come to pass.
+    pub fn is_dark(&self) -> bool {
+        let at = self.fuse.load(Ordering::SeqCst);
+        at > 0 && self.recorder.len() >= at
     }
 
     /// Takes [`Pair::fuse`] back.
@@ -77,6 +83,25 @@ impl Pair {
     /// The devices as they are when the power fails now.
     pub fn crash(&self, seed: u64) -> Pair {
         image(&self.recorder.history(), usize::MAX, seed)
+    }
+
+    /// Other devices that hold what these do.
+    pub fn copy(&self) -> Pair {
+        Pair::with(self.recorder.now())
+    }
+
+    /// How many requests, of those that `which` holds for, have failed and said so.
+    pub fn refused(&self, which: impl Fn(Request) -> bool) -> u64 {
+        let says = |rule: &Rule| {
+            let says = matches!(rule.fault, Fault::Error(_) | Fault::Short(_) | Fault::Gone);
+            says && rule.request.is_none_or(&which)
+        };
+        self.faults.iter().map(|faults| faults.happened(says)).sum()
+    }
+
+    /// Nothing is wrong with the devices any more.
+    pub fn heal(&self) {
+        self.faults.iter().for_each(|faults| faults.set(Vec::new()));
     }
 
     /// Keeps the history short.

@@ -1,7 +1,9 @@
 //! Time and randomness of a test: both come from a seed.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use tandem_fs::{Env, Time};
 
 /// SplitMix64: small, and good enough to choose operations with.
@@ -44,22 +46,35 @@ pub fn mix(x: u64) -> u64 {
     x ^ x >> 31
 }
 
-/// A clock that stands still until it is set, and numbers from a seed.
+/// A clock that stands still until it is set, for every thread by itself, and numbers from a seed.
 pub struct TestEnv {
-    now: AtomicI64,
+    now: Mutex<HashMap<Caller, usize>>,
     ticks: AtomicU64,
     random: AtomicU64,
 }
 
+#[cfg(not(feature = "shuttle"))]
+type Caller = std::thread::ThreadId;
+#[cfg(feature = "shuttle")]
+type Caller = shuttle::current::TaskId;
+
+fn caller() -> Caller {
+    #[cfg(not(feature = "shuttle"))]
+    return std::thread::current().id();
+    #[cfg(feature = "shuttle")]
+    return shuttle::current::me();
+}
+
 impl TestEnv {
     pub fn new(seed: u64) -> TestEnv {
-        TestEnv { now: AtomicI64::new(0), ticks: AtomicU64::new(0), random: AtomicU64::new(seed) }
+        TestEnv { now: Mutex::default(), ticks: AtomicU64::new(0), random: AtomicU64::new(seed) }
     }
 
-    /// Sets the clock to that of operation number `op`, which no other has.
+    /// Sets the calling thread's clock to that of its operation number `op`, which it has no other
+    /// of. The clock for intervals is that of the thread that is ahead.
     pub fn set(&self, op: usize) {
-        self.now.store(op as i64, Ordering::SeqCst);
-        self.ticks.store(op as u64 * 250_000_000, Ordering::SeqCst);
+        self.now.lock().insert(caller(), op);
+        self.ticks.fetch_max(op as u64 * 250_000_000, Ordering::SeqCst);
     }
 }
 
@@ -73,7 +88,7 @@ pub fn time_of(op: usize) -> Time {
 
 impl Env for TestEnv {
     fn now(&self) -> Time {
-        time_of(self.now.load(Ordering::SeqCst) as usize)
+        time_of(self.now.lock().get(&caller()).copied().unwrap_or(0))
     }
 
     fn random(&self) -> u64 {

@@ -9,6 +9,8 @@ use super::world::{Config, Outcome};
 
 /// How much of a test there is.
 pub struct Plan {
+    /// The command that has the test run, and its name.
+    pub target: &'static str,
     pub test: &'static str,
     /// Seeds that an ordinary run tries.
     pub seeds: u64,
@@ -37,35 +39,58 @@ fn attempt(run: &dyn Fn(&Config, &[Op]) -> Outcome, cfg: &Config, ops: &[Op]) ->
     })
 }
 
-/// Tries seeds until one fails.
+/// A seed that fails.
+pub struct Failure {
+    pub seed: u64,
+    pub error: String,
+    cfg: Config,
+    ops: Vec<Op>,
+}
+
+/// Tries seeds until one fails; a seed says what profile it has.
+pub fn search(
+    seeds: std::ops::Range<u64>,
+    most: u64,
+    profile: impl Fn(u64) -> Profile,
+    config: fn(u64, Profile) -> Config,
+    run: fn(&Config, &[Op]) -> Outcome,
+) -> Option<Failure> {
+    for seed in seeds {
+        let profile = profile(seed);
+        let (cfg, ops) = (config(seed, profile), operations(seed, profile, most));
+        if let Err(error) = attempt(&run, &cfg, &ops) {
+            return Some(Failure { seed, error, cfg, ops });
+        }
+    }
+    None
+}
+
+/// The same, as a test: fails with a line that replays the failure.
 pub fn explore(
     plan: &Plan,
-    profile: Profile,
+    profile: impl Fn(u64) -> Profile,
     config: fn(u64, Profile) -> Config,
     run: fn(&Config, &[Op]) -> Outcome,
 ) {
     let only = number("TANDEM_SEED");
     let first = only.or(number("TANDEM_FIRST")).unwrap_or(0);
     let seeds = if only.is_some() { 1 } else { number("TANDEM_SEEDS").unwrap_or(plan.seeds) };
-    for seed in first..first + seeds {
-        let cfg = config(seed, profile);
-        let ops = operations(seed, profile, plan.ops);
-        let Err(first) = attempt(&run, &cfg, &ops) else { continue };
-        let (mut ops, mut error) = (ops, first);
-        if only.is_some() {
-            (ops, error) = shrink(&run, &cfg, ops, error);
-            for op in &ops {
-                eprintln!("    Op::{op:?},");
-            }
-            eprintln!("{cfg:?}");
+    let found = search(first..first + seeds, plan.ops, profile, config, run);
+    let Some(Failure { seed, mut error, cfg, mut ops }) = found else { return };
+    if only.is_some() {
+        (ops, error) = shrink(&run, &cfg, ops, error);
+        for op in &ops {
+            eprintln!("    Op::{op:?},");
         }
-        panic!(
-            "seed {seed}, {} operations: {error}\nreplay: TANDEM_SEED={seed} cargo test --release \
-             -p tandem-fs --test model -- --exact {}",
-            ops.len(),
-            plan.test
-        );
+        eprintln!("{cfg:?}");
     }
+    panic!(
+        "seed {seed}, {} operations: {error}\nreplay: TANDEM_SEED={seed} cargo test --release \
+         -p tandem-fs {} -- --exact {}",
+        ops.len(),
+        plan.target,
+        plan.test
+    );
 }
 
 /// Leaves operations out as long as the rest still fails.

@@ -22,13 +22,27 @@ pub struct History {
     versions: BTreeMap<Life, Vec<(usize, Arc<Content>)>>,
     /// Files renamed over others: their contents go with the name.
     over: Vec<(usize, Life)>,
+    /// Files with a change of their contents, and times, that has failed half way.
+    torn: Vec<Ino>,
+    /// Directories that others use too: attributes are anybody's.
+    shared: Vec<Ino>,
 }
 
 impl History {
+    /// Of somebody who shares directories with others.
+    pub fn sharing(shared: &[Ino]) -> History {
+        History { shared: shared.to_vec(), ..History::default() }
+    }
+
     /// Everything is durable.
     pub fn durable(&mut self, op: usize, tree: &Tree) {
-        *self = History::default();
+        *self = History::sharing(&self.shared);
         self.record(op, tree, None);
+    }
+
+    /// A change of a file's contents has failed; some of it may have been done.
+    pub fn torn(&mut self, ino: Ino) {
+        self.torn.push(ino);
     }
 
     /// An operation has changed the model.
@@ -46,20 +60,43 @@ impl History {
 
     /// All names and attributes up to now are durable, and the contents of one file.
     pub fn fsynced(&mut self, tree: &Tree, ino: Ino) {
-        self.states.drain(..self.states.len() - 1);
+        self.named(usize::MAX);
         let life = tree.nodes.get(&ino).map(|node| (ino, node.generation));
         if let Some(versions) = life.and_then(|life| self.versions.get_mut(&life)) {
             versions.drain(..versions.len() - 1);
         }
-        // What a rename has promised is promised still: the name is durable now.
-        for (op, life) in std::mem::take(&mut self.over) {
-            if let Some(versions) = self.versions.get_mut(&life) {
-                let floor = versions.iter().rposition(|(at, _)| *at <= op).unwrap_or(0);
-                versions.drain(..floor);
-            }
-        }
         let alive = |life: &Life| tree.nodes.get(&life.0).is_some_and(|n| n.generation == life.1);
         self.versions.retain(|life, _| alive(life));
+    }
+
+    /// All names and attributes up to operation `upto` are durable.
+    pub fn named(&mut self, upto: usize) {
+        self.states.drain(..self.states.iter().rposition(|s| s.0 <= upto).unwrap_or(0));
+        // What a rename has promised is promised still: the name is durable now.
+        let (durable, open) = self.over.drain(..).partition(|(op, _)| *op <= upto);
+        self.over = open;
+        for (op, life) in durable {
+            self.contents_of(life, op);
+        }
+    }
+
+    /// Everything up to operation `upto` is durable.
+    pub fn synced(&mut self, upto: usize) {
+        self.named(upto);
+        let lives: Vec<Life> = self.versions.keys().copied().collect();
+        lives.into_iter().for_each(|life| self.contents_of(life, upto));
+    }
+
+    /// A file's contents are durable as of operation `upto`.
+    fn contents_of(&mut self, life: Life, upto: usize) {
+        if let Some(versions) = self.versions.get_mut(&life) {
+            versions.drain(..versions.iter().rposition(|(at, _)| *at <= upto).unwrap_or(0));
+        }
+    }
+
+    /// Number of the last operation.
+    pub fn last(&self) -> usize {
+        self.states.last().map_or(0, |state| state.0)
     }
 
     pub fn len(&self) -> usize {
@@ -71,7 +108,8 @@ impl History {
     pub fn accept(&self, found: &Tree) -> Outcome {
         let mut why: Vec<String> = Vec::new();
         for (op, state) in self.states.iter().rev() {
-            let verdict = same_names(found, &state.linked());
+            let loose = |ino: &Ino| self.shared.contains(ino) || self.torn.contains(ino);
+            let verdict = same_names(found, &state.linked(), &loose);
             let names = verdict.is_ok();
             match verdict.and_then(|()| self.contents(*op, found)) {
                 Ok(()) => return Ok(()),
@@ -89,6 +127,9 @@ impl History {
             let Some(content) = node.file() else { continue };
             let life = (ino, node.generation);
             let Some(versions) = self.versions.get(&life) else { continue };
+            if self.torn.contains(&ino) {
+                continue;
+            }
             let over =
                 self.over.iter().filter(|(at, l)| *l == life && *at <= op).map(|o| o.0).max();
             let floor = match over {
@@ -132,8 +173,8 @@ fn plausible(versions: &[(usize, Arc<Content>)], op: usize, got: &Content) -> Ou
 }
 
 /// Whether two trees have the same names, attributes and i-nodes; sizes and contents of regular
-/// files, and access times, aside.
-fn same_names(found: &Tree, want: &Tree) -> Outcome {
+/// files, access times, and attributes of i-nodes that are `loose`, aside.
+fn same_names(found: &Tree, want: &Tree, loose: &dyn Fn(&Ino) -> bool) -> Outcome {
     if let Some(ino) = want.nodes.keys().find(|ino| !found.nodes.contains_key(ino)) {
         return wrong(format!("{} is missing", want.path(*ino)));
     }
@@ -141,16 +182,16 @@ fn same_names(found: &Tree, want: &Tree) -> Outcome {
         let Some(other) = want.nodes.get(ino) else {
             return wrong(format!("{} is there", found.path(*ino)));
         };
-        same_node(node, other).map_err(|e| format!("{}: {e}", found.path(*ino)))?;
+        same_node(node, other, loose(ino)).map_err(|e| format!("{}: {e}", found.path(*ino)))?;
     }
     Ok(())
 }
 
-fn same_node(got: &Inode, want: &Inode) -> Outcome {
+fn same_node(got: &Inode, want: &Inode, loose: bool) -> Outcome {
     let attributes = |n: &Inode| {
         ((n.generation, n.mode, n.nlink, n.uid, n.gid, n.rdev), (n.mtime, n.ctime, n.btime))
     };
-    if attributes(got) != attributes(want) {
+    if !loose && attributes(got) != attributes(want) {
         return wrong(format!("attributes {:?}, not {:?}", attributes(got), attributes(want)));
     }
     if got.xattrs != want.xattrs {

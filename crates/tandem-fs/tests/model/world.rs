@@ -15,7 +15,7 @@ use tandem_fs::{Atime, Attr, Cred, Error, Ino, MkfsOptions, MountOptions, ROOT, 
 
 use super::device::Pair;
 use super::env::{Rng, TestEnv, time_of};
-use super::op::{At, Op, Pick, Profile};
+use super::op::{At, Op, Pick, Profile, Set};
 use super::tree::{Body, Inode, Name, Spot, Tree};
 pub use compare::verify;
 pub use listing::Cursor;
@@ -32,6 +32,8 @@ pub struct Config {
     pub cache: u64,
     pub atime: Atime,
     pub checkpoint: Duration,
+    /// Between commits in the background.
+    pub flush: Duration,
     /// Bounds on what there is at a time, so that nothing is full.
     pub nodes: usize,
     pub xattr_bytes: usize,
@@ -64,6 +66,7 @@ impl Config {
             cache: rng.pick(&[160 << 10, 512 << 10, 2 << 20]),
             atime: rng.pick(&[Atime::Relative, Atime::Strict, Atime::Never, Atime::Never]),
             checkpoint: Duration::from_secs(rng.pick(&[1, 60, 1000])),
+            flush: Duration::from_millis(20),
             nodes: if profile == Profile::Names { 2500 } else { 200 },
             xattr_bytes: 512 << 10,
             small: false,
@@ -126,7 +129,7 @@ pub struct World {
     shared: Option<Shared>,
 }
 
-/// One thread's part in a volume that others use too: times are anybody's.
+/// One thread's part in a volume that others use too.
 struct Shared {
     /// Directories in which others make and remove entries.
     dirs: [Ino; 2],
@@ -138,6 +141,13 @@ pub type Outcome<T = ()> = Result<T, String>;
 
 pub fn wrong<T>(what: impl Into<String>) -> Outcome<T> {
     Err(what.into())
+}
+
+/// Whether a failure is the volume's answer to an error of a device.
+pub fn is_device_error(failure: &str) -> bool {
+    [libc::EIO, libc::EROFS, libc::ENOSPC]
+        .iter()
+        .any(|errno| failure.contains(&format!(" ({errno})")))
 }
 
 pub fn told<T>(what: &str, got: tandem_fs::Result<T>) -> Outcome<T> {
@@ -212,6 +222,40 @@ impl World {
         let prefix = format!("t{thread} ");
         world.shared = Some(Shared { dirs: [ROOT, common], prefix });
         Ok(world)
+    }
+
+    /// Directories that others use too.
+    pub fn shared(&self) -> &[Ino] {
+        self.shared.as_ref().map_or(&[], |shared| &shared.dirs)
+    }
+
+    /// What of a whole tree this world knows about.
+    pub fn part(&self, whole: &Tree) -> Tree {
+        let mut part = Tree::default();
+        let mut todo = vec![ROOT];
+        while let Some(ino) = todo.pop() {
+            let Some(node) = whole.nodes.get(&ino) else { continue };
+            let mut node = Arc::clone(node);
+            if let Body::Dir { entries, .. } = &mut Arc::make_mut(&mut node).body {
+                entries.retain(|name, _| !self.is_foreign(ino, name));
+                todo.extend(entries.values().filter(|&ino| !part.nodes.contains_key(ino)));
+            }
+            part.nodes.insert(ino, node);
+        }
+        part
+    }
+
+    /// The file whose contents an operation changes.
+    pub fn changed_by(&self, op: &Op) -> Option<Ino> {
+        match *op {
+            Op::Write { file, .. }
+            | Op::Append { file, .. }
+            | Op::Truncate { file, .. }
+            | Op::Fallocate { file, .. }
+            | Op::Copy { dst: file, .. }
+            | Op::SetAttr { node: file, set: Set::SizeAndMode(..) } => Some(self.pick_file(file)),
+            _ => None,
+        }
     }
 
     /// The volume has been mounted anew.
@@ -309,6 +353,19 @@ impl World {
         self.forget_everything();
         self.synced = Some(None);
         self.check_space()
+    }
+
+    /// Takes what a mount has found for the model; nothing is open any more.
+    pub fn adopt(&mut self, found: Tree) -> Outcome {
+        self.tree = found;
+        let inos: Vec<Ino> = self.tree.nodes.keys().copied().collect();
+        for ino in inos {
+            // Reading has changed it.
+            let atime = told("getattr", self.vol.getattr(ino))?.atime;
+            self.tree.change(ino).atime = atime;
+        }
+        self.close_all();
+        Ok(())
     }
 
     /// The power has failed: nothing is open, and the model may be another.
@@ -444,13 +501,7 @@ impl World {
             ctime: node.ctime,
             btime: node.btime,
         };
-        let mut got = *got;
-        if self.shared.is_some() {
-            // The clock is everybody's.
-            (got.atime, got.mtime, got.ctime) = (want.atime, want.mtime, want.ctime);
-            got.btime = want.btime;
-        }
-        if got != want {
+        if *got != want {
             let path = self.tree.path(ino);
             return wrong(format!("attributes of {path}:\n  {got:?}, but should be\n  {want:?}"));
         }
@@ -495,7 +546,7 @@ pub fn mount(
         cache: cfg.cache,
         atime: cfg.atime,
         checkpoint: cfg.checkpoint,
-        flush: Duration::from_millis(20),
+        flush: cfg.flush,
         cross_file: cfg.cross_file,
         prefetch: cfg.prefetch,
         relocate: cfg.relocate,

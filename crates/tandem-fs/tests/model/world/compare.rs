@@ -14,6 +14,7 @@ use crate::model::tree::{Body, Name};
 impl World {
     /// Compares everything that the model knows with the volume.
     pub fn compare(&mut self) -> Outcome {
+        self.env.set(self.op);
         let inos: Vec<Ino> = self.tree.nodes.keys().copied().collect();
         for ino in inos {
             self.check_node(ino)?;

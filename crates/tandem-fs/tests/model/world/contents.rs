@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tandem_fs::{Cred, FallocFlags, Ino, SIZE_MAX, SetAttr, SyncKind, Whence, WriteFlags};
 
-use super::{Outcome, World, wrong};
+use super::{Outcome, World, told, wrong};
 use crate::model::content::{Content, pattern};
 use crate::model::op::Op;
 use crate::model::tree::Body;
@@ -160,7 +160,7 @@ impl World {
         if mode.is_empty() || zero {
             let block = u64::from(self.cfg.block);
             let least = (end.div_ceil(block) - off / block) * block / 512;
-            let has = self.vol.getattr(ino).map_err(|e| e.to_string())?.blocks;
+            let has = told("getattr", self.vol.getattr(ino))?.blocks;
             if has < least {
                 return wrong(format!("{has} blocks of 512 bytes after fallocate, not {least}"));
             }
@@ -170,7 +170,7 @@ impl World {
 
     /// After a fallocate for which there was no room: zeroing may have taken place.
     fn resync(&mut self, ino: Ino, off: u64, end: u64, zero: bool) -> Outcome {
-        let attr = self.vol.getattr(ino).map_err(|e| e.to_string())?;
+        let attr = told("getattr", self.vol.getattr(ino))?;
         if zero && attr.mtime == self.now() {
             let content = self.edit(ino);
             content.zero(off, end.min(content.size.max(off)));
@@ -217,7 +217,7 @@ impl World {
         let content = Arc::clone(self.regular(ino).map_err(|e| e.to_string())?);
         let data = content.data_after(off);
         match got {
-            Err(e) if e.errno() != libc::ENXIO => wrong(format!("seek: {e}")),
+            Err(e) if e.errno() != libc::ENXIO => told("seek", Err(e)),
             Err(_) if off >= size => Ok(()),
             Err(_) if hole => wrong(format!("no hole after {off}, and the size is {size}")),
             Err(_) => match data {
