@@ -37,6 +37,11 @@ fn check_name(name: &[u8]) -> Res<()> {
     }
 }
 
+/// No caller can have made an entry with this name.
+fn is_impossible(name: &[u8]) -> bool {
+    is_dots(name) || name.is_empty() || name.iter().any(|b| matches!(b, b'/' | 0))
+}
+
 fn is_dots(name: &[u8]) -> bool {
     matches!(name, b"." | b"..")
 }

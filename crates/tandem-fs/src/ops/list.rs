@@ -4,7 +4,8 @@
 use tandem_format::Content;
 
 use super::access::MAY_READ;
-use crate::error::{Fault, Result, fail};
+use super::{is_dots, is_impossible};
+use crate::error::{Fault, Result, corrupt, fail};
 use crate::state::State;
 use crate::types::{Attr, Cred, DirEntry, FileKind, Ino, ROOT};
 use crate::volume::Volume;
@@ -15,7 +16,7 @@ const FIRST: u64 = 2;
 impl Volume {
     /// Gives the entries after `cookie` (0 at the start), `.` and `..` first, to `f` until it
     /// returns false. May stop early, but not without having given one; the end is reached when
-    /// nothing is given.
+    /// nothing is given. What is wrong behind an entry that was given is the next call's error.
     ///
     /// # Errors
     /// ENOTDIR, and those of reading the directory.
@@ -44,7 +45,7 @@ impl Volume {
         self.list(cred, ino, cookie, &mut |st, entry| {
             let attr = st.attr(entry.ino)?;
             let taken = f(entry, &attr);
-            if taken && !super::is_dots(entry.name) {
+            if taken && !is_dots(entry.name) {
                 st.holds.add(entry.ino);
             }
             Ok(taken)
@@ -81,12 +82,13 @@ impl Volume {
             }
             let mut next = cookie;
             let listed = st.dir_list(ino, cookie - FIRST, &mut |st, found, leaf| {
-                let entry = DirEntry {
-                    ino: found.ino,
-                    cookie: found.key + 1 + FIRST,
-                    kind: found.kind,
-                    name: leaf.entry(found.slot).name,
-                };
+                let name = leaf.entry(found.slot).name;
+                if is_impossible(name) {
+                    let detail = format!("the name \"{}\" cannot be", name.escape_ascii());
+                    return Err(corrupt(format!("directory leaf {}", found.leaf), detail));
+                }
+                let cookie = found.key + 1 + FIRST;
+                let entry = DirEntry { ino: found.ino, cookie, kind: found.kind, name };
                 let more = f(st, entry)?;
                 if more {
                     next = entry.cookie;
@@ -97,7 +99,7 @@ impl Volume {
             cookie = next;
             match listed {
                 Ok(_) => {}
-                Err(Fault::Miss(_)) if given => {}
+                Err(Fault::Miss(_) | Fault::Fail(_)) if given => {}
                 Err(fault) => return Err(fault),
             }
             st.read_accessed(ino)

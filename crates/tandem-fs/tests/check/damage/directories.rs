@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tandem_format::{Body, Content, Kind, Leaf, Table, name_key};
 use tandem_fs::check::ProblemKind as P;
-use tandem_fs::{MkfsOptions, MountOptions};
+use tandem_fs::{Cred, MkfsOptions, MountOptions, ROOT};
 
 use super::{damaged, reenter};
 use crate::image::Image;
@@ -24,6 +24,33 @@ fn names() {
             image.edit_leaf(leaf, |leaf| reenter(leaf, slot, rev << 15, name));
         });
         assert_kinds(&report, kinds);
+    }
+}
+
+#[test]
+fn names_that_cannot_be_are_not_listed() {
+    for name in [&b"small/attributes"[..], b"small\0attributes", b"", b"..", b"."] {
+        let rig = super::filled().copy();
+        let image = Image::new(&rig);
+        let (leaf, slot) = image.entry("small-attributes");
+        let rev = name_key(image.sb.hash_key, image.sb.hash_bits, name);
+        image.edit_leaf(leaf, |leaf| reenter(leaf, slot, rev << 15, name));
+        let vol = rig.open();
+        let (mut from, mut shown) = (0, Vec::new());
+        let error = loop {
+            let before = from;
+            let done = vol.readdir(&Cred::root(), ROOT, before, &mut |entry| {
+                from = entry.cookie;
+                shown.push((entry.cookie, entry.name.to_vec()));
+                true
+            });
+            match done {
+                Ok(()) => assert_ne!(from, before, "{name:?} has no error"),
+                Err(e) => break e.to_string(),
+            }
+        };
+        assert!(error.contains("cannot be"), "{error}");
+        assert!(shown.iter().all(|(cookie, shown)| *cookie <= 2 || shown != name));
     }
 }
 
