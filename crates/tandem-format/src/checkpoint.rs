@@ -3,7 +3,7 @@
 use crate::error::FormatError;
 use crate::geometry::superblock_b;
 use crate::page::{self, refuse};
-use crate::units::{GRAIN, Loc, Time};
+use crate::units::{COUNT_MAX, GRAIN, Loc, Time};
 
 const MAGIC: [u8; 8] = *b"TandemCP";
 const STRUCTURE: &str = "checkpoint";
@@ -119,7 +119,7 @@ impl Checkpoint {
                 return refuse(STRUCTURE, "height", height);
             }
         }
-        Ok(Checkpoint {
+        let checkpoint = Checkpoint {
             volume,
             crash,
             serial,
@@ -138,7 +138,29 @@ impl Checkpoint {
             mapped: f.u64("mapped")?,
             free_blocks: f.u64("free blocks")?,
             meta_size: f.u64("metadata size")?,
-        })
+        };
+        checkpoint.check_counts()?;
+        Ok(checkpoint)
+    }
+
+    /// What is counted on from here must not overflow.
+    fn check_counts(&self) -> Result<(), FormatError> {
+        let bounded = [
+            ("crash count", self.crash, COUNT_MAX),
+            ("serial", self.serial, COUNT_MAX),
+            ("commit", self.commit, COUNT_MAX),
+            ("next serial", self.next_serial, COUNT_MAX),
+            ("next ino", self.next_ino, 1 << 48),
+            ("next id", self.next_id, 1 << 50),
+            ("inodes", self.inodes, COUNT_MAX),
+            ("live bytes", self.live_bytes, COUNT_MAX),
+            ("mapped", self.mapped, COUNT_MAX),
+            ("free blocks", self.free_blocks, COUNT_MAX),
+        ];
+        match bounded.into_iter().find(|(_, count, most)| count > most) {
+            Some((field, count, _)) => refuse(STRUCTURE, field, count),
+            None => Ok(()),
+        }
     }
 
     /// Byte on M where the second superblock lies.
@@ -184,6 +206,32 @@ mod tests {
     }
 
     #[test]
+    fn counts_leave_room_to_count_on() {
+        for n in [COUNT_MAX, u64::MAX - 1] {
+            let wrong: [fn(&mut Checkpoint, u64); 10] = [
+                |cp, n| cp.crash = n + 1,
+                |cp, n| cp.serial = n + 1,
+                |cp, n| cp.commit = n + 1,
+                |cp, n| cp.next_serial = n + 1,
+                |cp, n| cp.next_ino = n + 1,
+                |cp, n| cp.next_id = n + 1,
+                |cp, n| cp.inodes = n + 1,
+                |cp, n| cp.live_bytes = n + 1,
+                |cp, n| cp.mapped = n + 1,
+                |cp, n| cp.free_blocks = n + 1,
+            ];
+            for change in wrong {
+                let mut cp = sample(7, false, 1);
+                change(&mut cp, n);
+                assert!(matches!(
+                    Checkpoint::decode(&cp.encode()),
+                    Err(FormatError::Invalid { .. })
+                ));
+            }
+        }
+    }
+
+    #[test]
     fn fields_lie_where_the_document_says() {
         let cp = sample(0x1122_3344_5566, true, 3);
         let b = cp.encode();
@@ -224,7 +272,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn comes_back(n in any::<u64>(), clean in any::<bool>(), height in 0..=HEIGHT_MAX) {
+        fn comes_back(n in 0..1u64 << 47, clean in any::<bool>(), height in 0..=HEIGHT_MAX) {
             let cp = sample(n, clean, height);
             prop_assert_eq!(Checkpoint::decode(&cp.encode()), Ok(cp));
         }

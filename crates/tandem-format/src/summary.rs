@@ -4,7 +4,7 @@ use crate::block::Kind;
 use crate::bytes::{Reader, get_u32};
 use crate::error::FormatError;
 use crate::page::{crc_without, refuse};
-use crate::units::GRAIN;
+use crate::units::{COUNT_MAX, GRAIN};
 
 /// Bytes of a summary before its entries.
 pub const SUMMARY_HEADER: usize = 96;
@@ -156,6 +156,11 @@ impl Summary {
         let mut f = Reader::new(STRUCTURE, &bytes[CRC + 4..]);
         let (volume, crash) = (f.u64("volume")?, f.u64("crash count")?);
         let (serial, commit) = (f.u64("serial")?, f.u64("commit")?);
+        for (field, count) in [("crash count", crash), ("serial", serial), ("commit", commit)] {
+            if count > COUNT_MAX {
+                return refuse(STRUCTURE, field, count);
+            }
+        }
         let (time, flags) = (f.u64("time")? as i64, f.u32("flags")?);
         let known = u16::try_from(flags).ok().and_then(SummaryFlags::from_bits);
         let Some(flags) = known else { return refuse(STRUCTURE, "flags", flags) };

@@ -1,5 +1,8 @@
 //! Units, addresses, and time.
 
+/// Most that crash counts, serial and commit numbers and totals may be, so that counting on from
+/// them cannot overflow.
+pub const COUNT_MAX: u64 = 1 << 62;
 /// Bytes of a grain, the unit in which metadata is addressed.
 pub const GRAIN: usize = 64;
 /// Bytes of a metadata block's header.

@@ -28,9 +28,9 @@ fn partial() -> impl Strategy<Value = (Summary, Vec<u8>)> {
             let payload = vec![byte; total - len];
             let summary = Summary {
                 volume,
-                crash,
-                serial,
-                commit,
+                crash: crash >> 2,
+                serial: serial >> 2,
+                commit: commit >> 2,
                 time,
                 flags: SummaryFlags::from_bits_retain(flags),
                 total: (total / 64) as u32,
@@ -114,6 +114,9 @@ fn what_cannot_be_is_refused() {
         |s| s.total = 63,
         |s| s.total = PARTIAL_MAX + 64,
         |s| s.entries[1].grains = 0,
+        |s| s.crash = COUNT_MAX + 1,
+        |s| s.serial = u64::MAX,
+        |s| s.commit = COUNT_MAX + 1,
         |s| s.entries[1].grains = 64 - 14 - 3 + 1,
     ];
     for (n, change) in changes.iter().enumerate() {

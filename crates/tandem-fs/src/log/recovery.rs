@@ -3,7 +3,9 @@
 //! (invariants 3 and 9).
 
 use tandem_device::Device;
-use tandem_format::{Checkpoint, DeltaRecord, Geometry, Kind, Loc, Summary, SummaryFlags, open};
+use tandem_format::{
+    COUNT_MAX, Checkpoint, DeltaRecord, Geometry, Kind, Loc, Summary, SummaryFlags, open,
+};
 
 use crate::cache::Key;
 use crate::error::{Error, Res, Result, corrupt};
@@ -11,6 +13,9 @@ use crate::planted::{Planted, planted};
 use crate::space::Run;
 use crate::state::State;
 use crate::volume::Core;
+
+/// Block ids are below this.
+const ID_LIMIT: u64 = 1 << 50;
 
 /// Where the log goes on.
 #[derive(Debug, Clone, Copy)]
@@ -130,6 +135,10 @@ fn apply(core: &Core, part: &Found) -> Result<()> {
             apply_delta(core, bytes, loc)?;
         } else if (entry.kind as u8) < Kind::Delta as u8 {
             core.run(|st| {
+                if entry.id == 0 || entry.id >= ID_LIMIT {
+                    let detail = format!("block id {} is out of range", entry.id);
+                    return Err(corrupt(format!("summary before {loc:?}"), detail));
+                }
                 let key = Key::block(entry.id);
                 st.map_set(entry.id, loc)?;
                 st.cache.remove(key);
@@ -155,7 +164,7 @@ fn apply_delta(core: &Core, block: &[u8], loc: Loc) -> Result<()> {
 }
 
 fn apply_record(st: &mut State, record: &DeltaRecord) -> Res<()> {
-    let limit = 1 << 50;
+    let limit = 1 << 48;
     match *record {
         DeltaRecord::ImapSet { ino, w0, w1 } if ino < limit => {
             st.imap_put(ino, [w0, w1])?;
@@ -165,7 +174,7 @@ fn apply_record(st: &mut State, record: &DeltaRecord) -> Res<()> {
                 st.imap_put(ino, [0, 0])?;
             }
         }
-        DeltaRecord::IdFree { id } if id < limit => {
+        DeltaRecord::IdFree { id } if id < ID_LIMIT => {
             st.map_set(id, Loc::NONE)?;
             st.cache.remove(Key::block(id));
         }
@@ -175,7 +184,9 @@ fn apply_record(st: &mut State, record: &DeltaRecord) -> Res<()> {
         DeltaRecord::Free { start, len } => {
             st.space.release(Run { start, len }).map_err(crate::commit::space_fault)?;
         }
-        DeltaRecord::Counters { next_ino, next_id, inodes } => {
+        DeltaRecord::Counters { next_ino, next_id, inodes }
+            if next_ino <= 1 << 48 && next_id <= ID_LIMIT && inodes <= COUNT_MAX =>
+        {
             st.inos.next = st.inos.next.max(next_ino);
             st.ids.next = st.ids.next.max(next_id);
             st.inos.used = inodes;
