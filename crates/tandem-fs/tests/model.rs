@@ -5,6 +5,7 @@
 //! one, and cuts a failing list of operations down before it prints it.
 
 mod model {
+    #![allow(dead_code, reason = "each test binary uses its own part")]
     pub mod content;
     pub mod crash;
     pub mod device;
