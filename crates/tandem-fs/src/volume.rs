@@ -100,6 +100,8 @@ pub(crate) struct Core {
     pub geo: Geometry,
     pub epochs: Epochs,
     pub counters: Counters,
+    /// The background thread, while there is one.
+    pub keeper: Mutex<Option<crate::sync::thread::ThreadId>>,
     pub signal: Mutex<Signal>,
     pub wake: Condvar,
     /// Less is dirty than before; goes with the state's lock.

@@ -29,7 +29,7 @@ mod simulate {
     pub mod schedule;
 }
 
-use model::harness::{Plan, explore};
+use model::harness::{Plan, explore, search};
 use simulate::run::{OPS, config, profile, simulate};
 
 /// A run is mostly allocations.
@@ -41,6 +41,16 @@ fn seeds() {
     let target = "--features shuttle --test simulate";
     let plan = Plan { target, test: "seeds", seeds: 60, ops: OPS };
     explore(&plan, profile, config, simulate);
+}
+
+/// Seeds that have found something. 5086: i-nodes were to be freed while too much was dirty, and the
+/// background thread, which frees them, waited for itself to write.
+#[test]
+fn stories() {
+    for seed in [5086] {
+        let failure = search(seed..seed + 1, OPS, profile, config, simulate);
+        assert!(failure.is_none(), "seed {seed}: {}", failure.unwrap().error);
+    }
 }
 
 #[cfg(feature = "planted")]

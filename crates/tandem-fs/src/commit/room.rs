@@ -42,8 +42,8 @@ impl Core {
         if self.state.lock().dirty_bytes > self.opts.cache / 4 {
             return self.write_back(self.opts.cache / 8);
         }
-        if self.opts.background {
-            return self.await_ease();
+        if self.await_ease()? {
+            return Ok(());
         }
         let mut committer = self.commit.lock();
         if self.state.lock().is_pressed() {
@@ -52,18 +52,25 @@ impl Core {
         Ok(())
     }
 
+    /// Whether there is a background thread, and this is not it.
+    fn is_kept(&self) -> bool {
+        self.keeper.lock().is_some_and(|keeper| keeper != thread::current().id())
+    }
+
     /// Waits until the background thread has logged enough. What is dirty becomes less with every
-    /// partial segment, so this is no wait for a whole commit.
-    fn await_ease(&self) -> Result<()> {
-        loop {
+    /// partial segment, so this is no wait for a whole commit. False when nobody else will: the
+    /// background thread, which frees i-nodes too, must not wait for itself.
+    fn await_ease(&self) -> Result<bool> {
+        while self.is_kept() {
             self.sound()?;
             self.press();
             let mut st = self.state.lock();
             if !st.is_pressed() {
-                return Ok(());
+                return Ok(true);
             }
             self.eased.wait_for(&mut st, Duration::from_millis(2));
         }
+        Ok(false)
     }
 
     /// Brings contents to D until at most `left` bytes are dirty. The metadata follows with the

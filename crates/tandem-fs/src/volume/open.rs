@@ -66,7 +66,11 @@ impl Volume {
         let core = Arc::new(core);
         let handle = (core.opts.background && !core.opts.read_only).then(|| {
             let core = Arc::clone(&core);
-            thread::Builder::new().name("tandem-commit".into()).spawn(move || core.background())
+            thread::Builder::new().name("tandem-commit".into()).spawn(move || {
+                *core.keeper.lock() = Some(thread::current().id());
+                core.background();
+                *core.keeper.lock() = None;
+            })
         });
         Arc::new(Volume { core, background: Mutex::new(handle.and_then(std::result::Result::ok)) })
     }
@@ -175,6 +179,7 @@ impl Core {
             geo,
             epochs: Epochs::default(),
             counters: Counters::default(),
+            keeper: Mutex::new(None),
             signal: Mutex::new(Signal::default()),
             wake: Condvar::new(),
             eased: Condvar::new(),
