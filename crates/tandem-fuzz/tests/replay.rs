@@ -85,7 +85,7 @@ fn traces_and_profiles() {
 }
 
 #[test]
-#[ignore = "has not been run to its end since what it found first was fixed"]
+#[ignore = "fails: repair leaves blocks that their summaries contradict"]
 fn volumes() {
     let (mut all, mut counts) = (0, [0; 4]);
     replay("image", 3000, image, |outcome| {
