@@ -4,9 +4,11 @@ mod ifile;
 mod imap;
 #[cfg(test)]
 mod tests;
+mod words;
 
-pub use ifile::{GroupEntry, SegEntry, Words};
+pub use ifile::{GroupEntry, SegEntry};
 pub use imap::ImapBlock;
+pub use words::Words;
 
 use crate::bytes::{get_u32, get_u64};
 use crate::error::FormatError;

@@ -4,7 +4,8 @@
 //! the given share of all bytes of all segments, whatever of them goes to summaries, padding and
 //! reserves (`of=raw`), or of what blocks can count on in them (`of=usable`). Then files' access
 //! times are set at random, each of which rewrites a leaf of its directory, until a multiple of M's
-//! size has been logged:
+//! size has been logged. The times are random too, and were so when the files were made: what is
+//! live stays what it was.
 //!
 //! - `uniform`: all files alike;
 //! - `hot`: 90 % of the updates go to the files of every tenth directory.
@@ -76,7 +77,7 @@ fn live(vol: &Volume, raw: bool) -> u64 {
 }
 
 /// Directories of files, by i-node number, until the share is reached or nothing fits any more.
-fn fill(vol: &Volume, plan: &Plan) -> Vec<Vec<u64>> {
+fn fill(vol: &Volume, plan: &Plan, rng: &mut Rng) -> Vec<Vec<u64>> {
     let root = Cred::root();
     let mut dirs = Vec::new();
     loop {
@@ -95,8 +96,7 @@ fn fill(vol: &Volume, plan: &Plan) -> Vec<Vec<u64>> {
         let files = (0..PER_DIR).map_while(|n| {
             let name = format!("file-{n:06}-with-a-name.c");
             let ino = vol.mknod(&root, dir, name.as_bytes(), 0o100_644, 0, 0).ok()?.ino;
-            // Another time than the other three makes the record as long as it gets.
-            vol.setattr(&root, ino, &accessed(n)).ok()?;
+            vol.setattr(&root, ino, &accessed(rng)).ok()?;
             vol.forget(ino, 1);
             Some(ino)
         });
@@ -107,16 +107,18 @@ fn fill(vol: &Volume, plan: &Plan) -> Vec<Vec<u64>> {
     dirs
 }
 
-fn accessed(n: u64) -> SetAttr {
-    let atime = Some(SetTime::At(Time { secs: (1 << 30) + n as i64, nanos: 123_456_789 }));
+/// Some second of half a year.
+fn accessed(rng: &mut Rng) -> SetAttr {
+    let secs = (1 << 30) + rng.below(1 << 24) as i64;
+    let atime = Some(SetTime::At(Time { secs, nanos: 123_456_789 }));
     SetAttr { atime, ..SetAttr::default() }
 }
 
 fn run(plan: &Plan) {
     let vol = volume(plan);
     let root = Cred::root();
-    let dirs = fill(&vol, plan);
     let mut rng = Rng(plan.seed);
+    let dirs = fill(&vol, plan, &mut rng);
     let before = vol.stats();
     let (begun, mut updates) = (Instant::now(), 0u64);
     let (mut longest, mut slow) = (0, [0u64; 3]);
@@ -130,8 +132,9 @@ fn run(plan: &Plan) {
         };
         let files = &dirs[dir as usize];
         let ino = files[rng.below(files.len() as u64) as usize];
+        let change = accessed(&mut rng);
         let at = Instant::now();
-        if let Err(e) = vol.setattr(&root, ino, &accessed(updates)) {
+        if let Err(e) = vol.setattr(&root, ino, &change) {
             panic!("{e}: {:?}", vol.stats());
         }
         let us = at.elapsed().as_micros() as u64;

@@ -5,6 +5,7 @@
 
 mod continuity;
 mod data;
+mod order;
 mod room;
 mod write;
 
@@ -22,7 +23,7 @@ use tandem_format::Checkpoint;
 
 use crate::cache::{Block, Key};
 use crate::error::{Error, Fault, Res, Result};
-use crate::log::{LogWriter, Ranks};
+use crate::log::{Item, LogWriter, Ranks};
 use crate::planted::{Planted, planted};
 use crate::space::Run;
 use crate::state::{Running, State};
@@ -71,8 +72,8 @@ pub(crate) enum Contents {
 pub(crate) struct Frozen {
     pub commit: u64,
     pub blocks: Vec<(Key, Arc<Block>)>,
-    /// Those among them that the cleaner moves: stamps of where they come from.
-    pub moved: rustc_hash::FxHashMap<Key, u64>,
+    /// Blocks that the cleaner moves.
+    pub rescued: Vec<Item>,
     pub running: Running,
     /// Blocks to be logged in the order in which they were read.
     pub ranks: Ranks,
@@ -318,18 +319,19 @@ impl Core {
         let tables = if checkpoint { Some(self.freeze_tables(st)?) } else { None };
         st.commit += 1;
         let running = std::mem::take(&mut st.running);
-        let bytes = st.cache.dirty_log();
+        let rescued = st.take_rescued();
+        let bytes = st.cache.dirty_bytes() as u64;
         let blocks = st.cache.freeze(|key| key.id().is_some());
         st.committing_growth = running.growth;
         st.committing_freed = running.freed();
-        st.committing_bytes = bytes - st.cache.dirty_log();
-        st.moving = 0;
+        st.committing_bytes =
+            bytes - st.cache.dirty_bytes() as u64 + std::mem::take(&mut st.moving);
         let took = self.env.monotonic().saturating_sub(begun);
         self.counters.longest_freeze.fetch_max(took, Ordering::Relaxed);
         Ok(Some(Frozen {
             commit: st.commit,
             blocks,
-            moved: st.cache.take_moved(),
+            rescued,
             running,
             ranks: st.relocate.freeze(),
             next_id: st.ids.next,

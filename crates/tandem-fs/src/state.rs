@@ -7,7 +7,7 @@ mod nodes;
 mod tests;
 
 use rustc_hash::FxHashMap;
-use tandem_format::{Geometry, GroupEntry, Superblock, Time};
+use tandem_format::{Geometry, GroupEntry, Superblock, Time, Words};
 
 pub(crate) use holds::Holds;
 pub(crate) use nodes::{Node, Nodes};
@@ -15,7 +15,7 @@ pub(crate) use nodes::{Node, Nodes};
 use crate::cache::BlockCache;
 use crate::error::{Fault, Res};
 use crate::ifile::{ImapChange, Root};
-use crate::log::{Prefetch, Relocate, Segments};
+use crate::log::{Item, Prefetch, Relocate, Segments};
 use crate::planted::{Planted, planted};
 use crate::space::{Run, Space};
 use crate::types::Ino;
@@ -111,6 +111,9 @@ pub(crate) struct State {
     pub committing_freed: u64,
     /// Bytes that the cleaner is about to move; promised to it until the commit that writes them.
     pub moving: u64,
+    /// Blocks that it moves as they are on M; one that is changed before that commit goes as it is
+    /// then.
+    pub rescued: Vec<Item>,
     /// Number of the last commit begun.
     pub commit: u64,
     /// Files with dirty contents, in the order in which they became so.
@@ -173,7 +176,7 @@ impl State {
         if !essential && self.segs.live_bytes() + pending > self.segs.room_for_live() {
             return Err(Fault::LogFull);
         }
-        let dirty = self.cache.dirty_log() + self.committing_bytes;
+        let dirty = self.cache.dirty_bytes() as u64 + self.committing_bytes;
         let to_write = dirty + pending + again + self.moving + self.commit_adds();
         if to_write > self.segs.room_for_writes(essential) {
             return Err(Fault::LogFull);
@@ -189,12 +192,11 @@ impl State {
         let changed = self.nodes.dirty_len() as u64 + self.running.extents;
         let homes = (changed * BLOCK).min(self.segs.live_bytes());
         let blocks = self.cache.dirty_len() as u64 + changed;
-        let map = blocks.min(self.map_blocks());
-        let tables = map
-            + self.space.dirty_len() * 2
+        let map = blocks.min(self.map_blocks()) * self.map_block();
+        let tables = self.space.dirty_len() * 2
             + (self.segs.count() / tandem_format::SEG_PER_BLOCK as u64 + 1).min(blocks);
         // Radix nodes, and what does not fill its last page.
-        homes + (tables + 12) * BLOCK
+        homes + map + (tables + 12) * BLOCK
     }
 
     /// Too much metadata is dirty.
@@ -204,16 +206,20 @@ impl State {
 
     /// The same when any block may be moved: then each block of the map changes.
     pub fn commit_needs(&self) -> u64 {
-        const BLOCK: u64 = 4096;
-        let dirty = self.cache.dirty_log() + self.committing_bytes;
-        let counted = (self.cache.dirty_len() as u64).min(self.map_blocks()) * BLOCK;
+        let dirty = self.cache.dirty_bytes() as u64 + self.committing_bytes;
+        let counted = (self.cache.dirty_len() as u64).min(self.map_blocks()) * self.map_block();
         let map = self.map_bytes() - counted;
         dirty + self.moving + self.commit_adds() + map
     }
 
-    /// Bytes of the block map.
+    /// Bytes of the block map, at most.
     pub fn map_bytes(&self) -> u64 {
-        self.map_blocks() * 4096
+        self.map_blocks() * self.map_block()
+    }
+
+    /// Bytes that a block of it takes up at most.
+    fn map_block(&self) -> u64 {
+        Words::most_bytes(self.geo.segment_offset(self.geo.segments))
     }
 
     fn map_blocks(&self) -> u64 {
@@ -223,7 +229,7 @@ impl State {
     /// Whether what waits to be logged takes up much of the room that is left.
     pub fn log_presses(&self) -> bool {
         const LITTLE: u64 = 256 << 10;
-        let waiting = self.cache.dirty_log() + self.nodes.dirty_len() as u64 * 4096;
+        let waiting = self.cache.dirty_bytes() as u64 + self.nodes.dirty_len() as u64 * 4096;
         waiting > LITTLE && waiting > self.segs.room_for_writes(false) / 2
     }
 

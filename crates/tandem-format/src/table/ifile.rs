@@ -3,45 +3,6 @@
 use super::whole;
 use crate::bytes::{get_u16, get_u32, get_u64};
 use crate::error::FormatError;
-use crate::units::FANOUT;
-
-/// 504 addresses: a block of the block map, or a radix node. Trailing zeros are not stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Words(pub Vec<u64>);
-
-impl Words {
-    /// All zeros.
-    pub fn new() -> Words {
-        Words(vec![0; FANOUT])
-    }
-
-    /// The payload of its block.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.count() as usize * 8);
-        out.extend(self.0.iter().take(self.count() as usize).flat_map(|w| w.to_le_bytes()));
-        out
-    }
-
-    /// Checks a payload and takes it apart; always gives 504 addresses.
-    pub fn decode(payload: &[u8]) -> Result<Words, FormatError> {
-        whole("address table", payload, 8)?;
-        let mut words = Vec::with_capacity(FANOUT);
-        words.extend(payload.chunks_exact(8).map(|w| get_u64(w, 0)));
-        words.resize(FANOUT, 0);
-        Ok(Words(words))
-    }
-
-    /// Number of addresses up to the last that is not zero.
-    pub fn count(&self) -> u32 {
-        self.0.iter().take(FANOUT).rposition(|&w| w != 0).map_or(0, |last| last as u32 + 1)
-    }
-}
-
-impl Default for Words {
-    fn default() -> Words {
-        Words::new()
-    }
-}
 
 /// Use of one segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -106,9 +106,6 @@ const HOT_CHANCES: u8 = 3;
 struct Entry {
     block: Arc<Block>,
     mem: u32,
-    /// Bytes that it takes up in the log at most; counts when it is dirty. One that is only moved is
-    /// as long there as it was.
-    log: u32,
     dirty: bool,
     /// Frozen by a commit that has not yet given it an address.
     writing: bool,
@@ -134,11 +131,8 @@ pub struct BlockCache {
     ring: std::collections::VecDeque<Key>,
     bytes: usize,
     dirty_bytes: usize,
-    dirty_log: usize,
     dirty_tables: usize,
     dirty: Vec<Key>,
-    /// Dirty only because the cleaner moves them: the stamps of the segments they come from.
-    moved: FxHashMap<Key, u64>,
     /// Blocks that were prefetched.
     pub ahead: Ahead,
     /// Look-ups that found the block, and that did not.
@@ -189,14 +183,9 @@ impl BlockCache {
         entry.chances = entry.most_chances();
         if !entry.dirty {
             entry.dirty = true;
-            entry.log = entry.mem;
             self.dirty.push(key);
             self.dirty_bytes += entry.mem as usize;
-            self.dirty_log += entry.mem as usize;
             self.dirty_tables += usize::from(key.id().is_none());
-        } else if !self.moved.is_empty() && self.moved.remove(&key).is_some() {
-            self.dirty_log += (entry.mem - entry.log) as usize;
-            entry.log = entry.mem;
         }
         Ok(Arc::make_mut(&mut entry.block))
     }
@@ -212,10 +201,8 @@ impl BlockCache {
         }
         if !entry.dirty {
             entry.dirty = true;
-            entry.log = entry.mem;
             self.dirty.push(key);
             self.dirty_bytes += entry.mem as usize;
-            self.dirty_log += entry.mem as usize;
             self.dirty_tables += usize::from(key.id().is_none());
         }
         Ok(())
@@ -224,24 +211,6 @@ impl BlockCache {
     /// Whether the block is in memory and differs from M.
     pub fn is_dirty(&self, key: Key) -> bool {
         self.map.get(&key).is_some_and(|entry| entry.dirty)
-    }
-
-    /// Marks a block dirty that the cleaner moves out of a segment with the given stamp, where it
-    /// takes up so many bytes.
-    pub fn touch_moved(&mut self, key: Key, stamp: u64, bytes: u64) -> Res<()> {
-        let fresh = self.map.get(&key).is_some_and(|entry| !entry.dirty);
-        self.touch(key)?;
-        if let (true, Some(entry)) = (fresh, self.map.get_mut(&key)) {
-            self.moved.insert(key, stamp);
-            entry.log = u32::try_from(bytes).unwrap_or(u32::MAX).min(entry.mem);
-            self.dirty_log -= (entry.mem - entry.log) as usize;
-        }
-        Ok(())
-    }
-
-    /// The blocks that are dirty only because they are moved.
-    pub fn take_moved(&mut self) -> FxHashMap<Key, u64> {
-        std::mem::take(&mut self.moved)
     }
 
     /// Adds a block that has been read.
@@ -280,7 +249,6 @@ impl BlockCache {
         if dirty {
             self.dirty.push(key);
             self.dirty_bytes += mem;
-            self.dirty_log += mem;
             self.dirty_tables += usize::from(key.id().is_none());
         }
         let chances = u8::from(ahead.is_none());
@@ -290,8 +258,7 @@ impl BlockCache {
         }
         let block = Arc::new(block);
         let mem = mem as u32;
-        let entry =
-            Entry { block, mem, log: mem, dirty, writing: false, chances, hot: false, ahead };
+        let entry = Entry { block, mem, dirty, writing: false, chances, hot: false, ahead };
         self.map.insert(key, entry);
         let (map, most) = (&self.map, 2 * self.map.len() + 1024);
         if self.ring.len() > most {
@@ -303,14 +270,12 @@ impl BlockCache {
     /// Forgets a block, dirty or not.
     pub fn remove(&mut self, key: Key) {
         if let Some(entry) = self.map.remove(&key) {
-            self.moved.remove(&key);
             self.bytes -= entry.mem as usize;
             if entry.ahead.is_some() {
                 self.ahead.drop(entry.mem as usize);
             }
             if entry.dirty {
                 self.dirty_bytes -= entry.mem as usize;
-                self.dirty_log -= entry.log as usize;
                 self.dirty_tables -= usize::from(key.id().is_none());
             }
         }
@@ -334,7 +299,6 @@ impl BlockCache {
             entry.writing = true;
             self.dirty_tables -= usize::from(key.id().is_none());
             self.dirty_bytes -= entry.mem as usize;
-            self.dirty_log -= entry.log as usize;
             let mem = entry.block.body.mem();
             self.bytes = self.bytes - entry.mem as usize + mem;
             entry.mem = mem as u32;
@@ -403,11 +367,6 @@ impl BlockCache {
     /// Bytes of it that are dirty.
     pub fn dirty_bytes(&self) -> usize {
         self.dirty_bytes
-    }
-
-    /// Bytes of the log that what is dirty takes up at most.
-    pub fn dirty_log(&self) -> u64 {
-        self.dirty_log as u64
     }
 }
 

@@ -219,10 +219,7 @@ impl Pass<'_> {
                 self.inode_map(meta.id, &block);
                 block.count() as usize
             }
-            (Kind::Map, _) | (_, 1..) => {
-                Words::decode(payload)?;
-                payload.len() / 8
-            }
+            (Kind::Map, _) | (_, 1..) => Words::decode(payload)?.count() as usize,
             (Kind::Seg, _) => SegEntry::decode_all(payload).map(|_| 0)?,
             (Kind::Group, _) => GroupEntry::decode_all(payload).map(|_| 0)?,
             _ => 0,

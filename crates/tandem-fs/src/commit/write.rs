@@ -2,17 +2,15 @@
 //! the block map; and the checkpoint after it, when one is due.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rustc_hash::FxHashMap;
 use tandem_format::{CLEAR_MAX, DeltaRecord, Kind, Loc, SummaryFlags};
 
 use super::{Committer, Frozen, Tables};
-use crate::cache::{Block, Key};
+use crate::cache::Key;
 use crate::error::{Error, Fault, Res, Result};
 use crate::ifile::ImapChange;
-use crate::log::{Batch, Item, Payload, Ranks};
+use crate::log::{Batch, Item, Payload};
 use crate::planted::{Planted, planted};
 use crate::space::{EncodedGroup, Run};
 use crate::state::{Running, SpaceChange, State};
@@ -22,10 +20,7 @@ use crate::volume::Core;
 const DELTA_BYTES: usize = 6 << 10;
 
 /// Blocks that get their addresses under one hold of the lock.
-const FEW: usize = 256;
-
-/// A block of a commit; when it was last changed, if it is cold.
-type Warmth = (Key, Arc<Block>, Option<u64>);
+pub(super) const FEW: usize = 256;
 
 impl Core {
     /// Writes a frozen picture to the log. Returns the data blocks that it has freed.
@@ -39,7 +34,8 @@ impl Core {
         }
         let gone = self.known_ids(std::mem::take(&mut frozen.running.freed_ids))?;
         let tables = frozen.tables.take();
-        if !(frozen.blocks.is_empty() && frozen.running.is_empty() && gone.is_empty()) {
+        let blocks = frozen.blocks.len() + frozen.rescued.len();
+        if blocks > 0 || !frozen.running.is_empty() || !gone.is_empty() {
             self.log_commit(c, frozen, &gone, tables.is_some())?;
             c.logged = true;
             self.counters.commits.fetch_add(1, Ordering::Relaxed);
@@ -69,15 +65,9 @@ impl Core {
         let freed_inos = frozen.running.freed_inos.clone();
         let deltas = delta_items(&frozen, gone);
         let ranks = frozen.ranks;
-        let blocks = self.by_warmth(frozen.blocks, &frozen.moved, &ranks)?;
-        let mut items: Vec<Item> = blocks
-            .into_iter()
-            .map(|(key, block, cold)| Item {
-                stamp: cold,
-                moved: frozen.moved.contains_key(&key),
-                ..Item::of_block(key, block)
-            })
-            .collect();
+        let blocks = frozen.blocks.into_iter().map(|(key, block)| Item::of_block(key, block));
+        let mut items: Vec<Item> = blocks.chain(frozen.rescued).collect();
+        self.by_warmth(&mut items, &ranks)?;
         // The delta goes with what is fresh.
         let fresh = items.iter().position(|item| item.stamp.is_some()).unwrap_or(items.len());
         items.splice(fresh..fresh, deltas);
@@ -108,48 +98,6 @@ impl Core {
         (st.committing_growth, st.committing_bytes) = (0, 0);
         self.eased.notify_all();
         Ok(())
-    }
-
-    /// The blocks of a commit in the order in which they are logged. What is fresh comes first,
-    /// what is cold behind it, the youngest first, so that most segments hold one or the other.
-    /// Cold is what the cleaner moves, and, once clean segments are few, what had not been changed
-    /// for longer than the mean.
-    fn by_warmth(
-        &self,
-        blocks: Vec<(Key, Arc<Block>)>,
-        moved: &FxHashMap<Key, u64>,
-        ranks: &Ranks,
-    ) -> Result<Vec<Warmth>> {
-        let (scarce, mean) = {
-            let st = self.state.lock();
-            (st.segs.clean() < st.segs.count() / 2, st.segs.mean_stamp())
-        };
-        let mut sorted = Vec::with_capacity(blocks.len());
-        for few in blocks.chunks(FEW) {
-            let old = self.run(|st| {
-                let mut old = Vec::with_capacity(few.len());
-                for (key, _) in few.iter().filter(|_| scarce) {
-                    let loc = st.map_get(key.id().unwrap_or(0))?;
-                    // What has been read in an order of its own is not cold.
-                    let stamp = st.segs.stamp_of(loc).filter(|_| !ranks.place(*key).0);
-                    old.push(stamp.filter(|&stamp| stamp < mean));
-                }
-                Ok(old)
-            })?;
-            let cold = old.into_iter().chain(std::iter::repeat(None));
-            for ((key, block), cold) in few.iter().zip(cold) {
-                sorted.push((*key, Arc::clone(block), moved.get(key).copied().or(cold)));
-            }
-        }
-        // DualFS §2.2: an i-node's directory blocks, then its extent blocks by rising level, each
-        // in inverse logical order, files in inverse order; shared i-node blocks last.
-        sorted.sort_unstable_by_key(|(key, b, cold)| {
-            let age = cold.map_or(0, |stamp| u64::MAX - stamp);
-            let class = (ranks.place(*key), b.kind == Kind::Inode);
-            let place = (std::cmp::Reverse(b.owner), b.kind as u8, b.level);
-            (age, class, place, std::cmp::Reverse(b.index))
-        });
-        Ok(sorted)
     }
 
     /// Of the ids that were given up, those that M knows; the others can be used at once.

@@ -1,6 +1,7 @@
 //! The cleaner (Rosenblum and Ousterhout's, LFS §3.4 to 3.6, which DualFS §2.1 took over): reads
-//! victims in whole segments and marks what is live in them dirty; the next commit writes it
-//! elsewhere, apart from what is fresh, and after the checkpoint behind it the victims are clean.
+//! victims in whole segments and hands what is live in them to the next commit, undecoded, which
+//! writes it elsewhere, apart from what is fresh; after the checkpoint behind it the victims are
+//! clean.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,7 +13,8 @@ use crate::error::{Error, Res, Result};
 use crate::state::State;
 use crate::volume::Core;
 
-use super::reader::decode_block;
+use super::Item;
+use super::reader::{decode_block, verify_block};
 
 /// Live bytes that a round moves for each byte of the block map, all of which the checkpoint behind
 /// it may have to write.
@@ -229,7 +231,7 @@ impl Core {
         Ok(())
     }
 
-    /// Marks a block dirty if this is where it lives.
+    /// Has a block written again if this is where it lives.
     fn rescue(&self, st: &mut State, key: Key, loc: Loc, bytes: &[u8]) -> Res<bool> {
         if st.locate(key)? != loc || key.id().is_some_and(|id| st.going.contains(&id)) {
             return Ok(false);
@@ -247,16 +249,33 @@ impl Core {
                 }
                 st.space.mark_dirty(group);
             }
-            _ => {
+            Some(_) => {
                 if !st.cache.contains(key) {
                     let block = decode_block(self.meta.name(), &st.sb, key, loc.offset(), bytes)?;
                     st.cache.insert_clean(key, block);
                 }
+                st.cache.touch(key)?;
+            }
+            None if st.cache.is_dirty(key) => {}
+            None => {
+                let (meta, payload) =
+                    verify_block(self.meta.name(), &st.sb, key, loc.offset(), bytes)?;
                 let stamp = st.segs.stamp_of(loc).unwrap_or(0);
-                st.cache.touch_moved(key, stamp, loc.bytes())?;
+                st.rescued.push(Item::rescued(key, &meta, payload, stamp));
             }
         }
         Ok(true)
+    }
+}
+
+impl State {
+    /// The blocks that the cleaner moves, without those that have changed or gone since.
+    pub(crate) fn take_rescued(&mut self) -> Vec<Item> {
+        let mut items = std::mem::take(&mut self.rescued);
+        items.retain(|item| {
+            !self.going.contains(&item.id) && !self.cache.is_dirty(Key::block(item.id))
+        });
+        items
     }
 }
 

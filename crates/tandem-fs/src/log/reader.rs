@@ -2,7 +2,8 @@
 
 use tandem_device::Device;
 use tandem_format::{
-    ExtentNode, FANOUT, GRAIN, ImapBlock, Kind, Leaf, Loc, Superblock, Table, Words, open, peek,
+    BlockMeta, ExtentNode, FANOUT, GRAIN, ImapBlock, Kind, Leaf, Loc, Superblock, Table, Words,
+    open, peek,
 };
 
 use super::prefetch::Window;
@@ -32,12 +33,36 @@ pub(crate) fn decode_block(
     offset: u64,
     bytes: &[u8],
 ) -> Result<Block> {
-    let bad = |detail: String| Error::Corrupt {
-        device: device.into(),
-        what: format!("{key:?}"),
-        offset,
-        detail,
+    let (meta, payload) = verify_block(device, sb, key, offset, bytes)?;
+    let fail = |e: tandem_format::FormatError| corrupt(device, key, offset, e.to_string());
+    let body = match meta.kind {
+        Kind::Leaf | Kind::Inode => {
+            Body::Leaf(Leaf::decode(payload, &meta, &sb.implied()).map_err(fail)?)
+        }
+        Kind::Table => Body::Table(Table::decode(payload).map_err(fail)?),
+        Kind::Extent => Body::Extent(ExtentNode::decode(payload, meta.level).map_err(fail)?),
+        Kind::Imap if meta.level == 0 => Body::Imap(ImapBlock::decode(payload).map_err(fail)?),
+        Kind::Map | Kind::Imap => Body::Words(Words::decode(payload).map_err(fail)?),
+        _ if meta.level > 0 => Body::Words(Words::decode(payload).map_err(fail)?),
+        _ => Body::Raw(payload.to_vec()),
     };
+    Ok(Block { kind: meta.kind, owner: meta.owner, index: meta.index, level: meta.level, body })
+}
+
+fn corrupt(device: &str, key: Key, offset: u64, detail: String) -> Error {
+    Error::Corrupt { device: device.into(), what: format!("{key:?}"), offset, detail }
+}
+
+/// Verifies the block `key` that was read from byte `offset`: its checksum, and that it is the one.
+/// Returns what it says of itself, and its payload.
+pub(super) fn verify_block<'a>(
+    device: &str,
+    sb: &Superblock,
+    key: Key,
+    offset: u64,
+    bytes: &'a [u8],
+) -> Result<(BlockMeta, &'a [u8])> {
+    let bad = |detail: String| corrupt(device, key, offset, detail);
     let (meta, payload) = open(bytes).map_err(|e| bad(e.to_string()))?;
     if meta.volume != sb.volume {
         return Err(bad(format!("belongs to volume {:016x}", meta.volume)));
@@ -52,19 +77,7 @@ pub(crate) fn decode_block(
             meta.kind, meta.id, meta.level
         )));
     }
-    let fail = |e: tandem_format::FormatError| bad(e.to_string());
-    let body = match meta.kind {
-        Kind::Leaf | Kind::Inode => {
-            Body::Leaf(Leaf::decode(payload, &meta, &sb.implied()).map_err(fail)?)
-        }
-        Kind::Table => Body::Table(Table::decode(payload).map_err(fail)?),
-        Kind::Extent => Body::Extent(ExtentNode::decode(payload, meta.level).map_err(fail)?),
-        Kind::Imap if meta.level == 0 => Body::Imap(ImapBlock::decode(payload).map_err(fail)?),
-        Kind::Map | Kind::Imap => Body::Words(Words::decode(payload).map_err(fail)?),
-        _ if meta.level > 0 => Body::Words(Words::decode(payload).map_err(fail)?),
-        _ => Body::Raw(payload.to_vec()),
-    };
-    Ok(Block { kind: meta.kind, owner: meta.owner, index: meta.index, level: meta.level, body })
+    Ok((meta, payload))
 }
 
 /// Brings a missing block into the cache, together with the IFile blocks that say where it is, and

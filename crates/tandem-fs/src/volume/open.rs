@@ -217,6 +217,7 @@ fn fresh_state(
         running: Default::default(),
         committing_growth: 0,
         committing_bytes: 0,
+        rescued: Vec::new(),
         moving: 0,
         committing_freed: 0,
         commit: cp.commit,

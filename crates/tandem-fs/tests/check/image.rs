@@ -139,9 +139,11 @@ impl<'a> Image<'a> {
     /// Changes an entry of the block map; the length of its block stays.
     pub fn remap(&self, id: u64, to: Loc) {
         let loc = self.tables[&(Kind::Map as u8, 0, id / 504)];
-        self.edit_at(loc, |_, payload| {
-            let at = (id % 504) as usize * 8;
-            payload[at..at + 8].copy_from_slice(&to.raw().to_le_bytes());
+        self.edit_at(loc, |meta, payload| {
+            let mut words = Words::decode(payload).unwrap();
+            words.0[(id % 504) as usize] = to.raw();
+            meta.count = words.count();
+            *payload = words.encode();
         });
     }
 

@@ -132,7 +132,9 @@ impl<'a> Writer<'a> {
 
     /// What to do when there is no room.
     fn explained(&self, e: Error) -> Error {
-        if e.errno() != libc::ENOSPC {
+        // A commit that fails no longer says with what.
+        let exhausted = self.core.state.lock().segs.clean() == 0;
+        if e.errno() != libc::ENOSPC && !exhausted {
             return e;
         }
         let meta = &self.survey.base.meta;

@@ -1,6 +1,6 @@
 //! What is written to the log, block by block.
 
-use tandem_format::{FormatError, Implied, Kind};
+use tandem_format::{BlockMeta, FormatError, Implied, Kind};
 
 use crate::cache::{Block, Body, Key};
 
@@ -22,7 +22,7 @@ pub(crate) struct Item {
     pub moved: bool,
 }
 
-/// A block's bytes, encoded when they are written.
+/// A block's bytes: as they are, or encoded when they are written.
 pub(crate) enum Payload {
     Bytes(Vec<u8>),
     Shared(std::sync::Arc<Block>),
@@ -51,6 +51,24 @@ impl Item {
             payload: Payload::Shared(block),
             stamp: None,
             moved: false,
+        }
+    }
+}
+
+impl Item {
+    /// A block that the cleaner moves as it is, out of a segment with the given stamp.
+    pub fn rescued(key: Key, meta: &BlockMeta, payload: &[u8], stamp: u64) -> Item {
+        Item {
+            key: Some(key),
+            id: meta.id,
+            owner: meta.owner,
+            index: meta.index,
+            kind: meta.kind,
+            level: meta.level,
+            count: meta.count,
+            payload: Payload::Bytes(payload.to_vec()),
+            stamp: Some(stamp),
+            moved: true,
         }
     }
 }

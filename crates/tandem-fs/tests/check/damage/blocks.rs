@@ -1,7 +1,7 @@
 //! Superblocks, checkpoints, and metadata blocks as such.
 
 use tandem_device::Device;
-use tandem_format::{CHECKPOINTS, Kind, Loc, Words};
+use tandem_format::{CHECKPOINTS, GRAIN, Kind, Loc, Words};
 use tandem_fs::MkfsOptions;
 use tandem_fs::check::ProblemKind as P;
 
@@ -124,7 +124,10 @@ fn the_block_map() {
     assert!(report.problems.iter().any(|p| p.kind == P::WrongBlock), "{report:#?}");
     let report = damaged(|image| image.remap(two(image)[0], Loc::NONE));
     assert!(report.problems.iter().any(|p| p.kind == P::MissingBlock), "{report:#?}");
-    let report = damaged(|image| image.remap(two(image)[0], Loc::new(1 << 40, 4)));
+    let report = damaged(|image| {
+        let beyond = image.sb.meta_size / GRAIN as u64;
+        image.remap(two(image)[0], Loc::new(beyond, 4));
+    });
     assert!(report.problems.iter().any(|p| p.kind == P::Address), "{report:#?}");
     let report = damaged(|image| {
         let id = two(image)[0];

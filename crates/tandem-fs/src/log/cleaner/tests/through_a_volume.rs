@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tandem_device::{Device, MemoryDevice};
 
 use super::Need;
-use crate::commit::Quiet;
+use crate::commit::{Contents, Quiet};
 use crate::error::Fault;
 use crate::types::{Cred, Ino, ROOT, SetAttr, SetTime};
 use crate::{MkfsOptions, MountOptions, SystemEnv, Time, Volume};
@@ -78,7 +78,8 @@ impl Rig {
             };
             let file = self.below(FILES) as usize;
             let ino = self.dirs[dir as usize][file];
-            vol.setattr(&Cred::root(), ino, &accessed(n)).unwrap();
+            let done = vol.setattr(&Cred::root(), ino, &accessed(n));
+            done.unwrap_or_else(|e| panic!("{e}: {:?}", vol.stats()));
             n += 1;
             if n % 64 == 0 {
                 vol.sync().unwrap();
@@ -121,8 +122,10 @@ impl Rig {
     }
 }
 
+/// Some second of half a year: records are as long before as after the updates.
 fn accessed(n: u64) -> SetAttr {
-    let atime = Some(SetTime::At(Time { secs: (1 << 30) + n as i64, nanos: 123_456_789 }));
+    let secs = (1 << 30) + (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as i64;
+    let atime = Some(SetTime::At(Time { secs, nanos: 123_456_789 }));
     SetAttr { atime, ..SetAttr::default() }
 }
 
@@ -177,7 +180,7 @@ fn what_the_cleaner_was_promised_nobody_else_gets() {
     let (_, vol) = Rig::new(50);
     let mut st = vol.core.state.lock();
     let room = st.segs.room_for_writes(true) - st.commit_adds();
-    let dirty = st.cache.dirty_log() + st.committing_bytes;
+    let dirty = st.cache.dirty_bytes() as u64 + st.committing_bytes;
     assert!(st.claim(4096, true).is_ok());
     st.moving = room - dirty;
     assert!(matches!(st.claim(4096, true), Err(Fault::LogFull)));
@@ -212,4 +215,44 @@ fn a_crash_after_any_round_loses_nothing() {
         let after = crashed.open();
         crashed.assert_sound(&after);
     }
+}
+
+#[test]
+fn what_changes_while_it_is_moved_goes_as_it_is_then() {
+    let (mut rig, vol) = Rig::new(30);
+    let mut committer = vol.core.commit.lock();
+    let used: Vec<u64> = vol.core.state.lock().segs.used().map(|(n, _)| n).collect();
+    used.iter().take(4).for_each(|&n| vol.core.clean_segment(n).unwrap());
+    let rescued: Vec<u64> = vol.core.state.lock().rescued.iter().map(|item| item.owner).collect();
+    let dirs: Vec<usize> = (0..rig.dirs.len())
+        .filter(|&n| {
+            let name = format!("directory {n}");
+            let dir = vol.lookup(&Cred::root(), ROOT, name.as_bytes()).unwrap().ino;
+            vol.forget(dir, 1);
+            rescued.contains(&dir)
+        })
+        .collect();
+    assert!(dirs.len() > 8, "{dirs:?}");
+    // Few: nobody could make room while this has the commit's lock.
+    let changed: Vec<Ino> = dirs[..4].iter().map(|&n| rig.dirs[n][0]).collect();
+    for &ino in &changed {
+        vol.setattr(&Cred::root(), ino, &accessed(77)).unwrap();
+    }
+    for &n in &dirs[4..8] {
+        let name = format!("directory {n}");
+        let dir = vol.lookup(&Cred::root(), ROOT, name.as_bytes()).unwrap().ino;
+        vol.unlink(&Cred::root(), dir, b"a file with a name of some length 0").unwrap();
+        vol.forget(dir, 1);
+        rig.dirs[n].remove(0);
+    }
+    vol.core.commit_locked(&mut committer, Contents::Wanted, true).unwrap();
+    drop(committer);
+    assert!(vol.core.state.lock().rescued.is_empty());
+    let crashed = rig.copy();
+    let after = crashed.open();
+    for ino in changed {
+        assert_eq!(Some(SetTime::At(after.getattr(ino).unwrap().atime)), accessed(77).atime);
+    }
+    crashed.assert_sound(&after);
+    rig.assert_sound(&vol);
 }
