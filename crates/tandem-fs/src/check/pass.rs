@@ -156,7 +156,9 @@ impl Pass<'_> {
         if !is_named(&meta, met.key) {
             return self.bad(met, ProblemKind::WrongBlock, super::blocks::misnamed(&meta));
         }
-        self.compare_with_summary(met, &meta, bytes);
+        if met.listed.is_some_and(|listed| !listed.fits(&meta, bytes)) {
+            self.ill(met, ProblemKind::Log, "is not what the summary of its partial segment says");
+        }
         let done = match meta.kind {
             Kind::Leaf => self.leaf(met, &meta, payload),
             Kind::Table => self.table(met, &meta, payload),
@@ -167,18 +169,6 @@ impl Pass<'_> {
         };
         if let Err(e) = done {
             self.bad(met, ProblemKind::Damaged, e.to_string());
-        }
-    }
-
-    fn compare_with_summary(&self, met: &Met<'_>, meta: &BlockMeta, bytes: &[u8]) {
-        let Some(listed) = met.listed else { return };
-        let e = listed.entry;
-        let crc = bytes.get(4..8).is_some_and(|crc| crc == e.crc.to_le_bytes());
-        let same = (e.owner, e.index, e.kind, e.level)
-            == (meta.owner, meta.index, meta.kind, meta.level)
-            && (listed.crash, listed.serial) == (meta.crash, meta.serial);
-        if !crc || !same {
-            self.ill(met, ProblemKind::Log, "is not what the summary of its partial segment says");
         }
     }
 

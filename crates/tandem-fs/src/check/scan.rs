@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustc_hash::FxHashSet;
 use tandem_device::Device;
-use tandem_format::{BLOCK, GRAIN, Kind, Loc, Summary, SummaryEntry};
+use tandem_format::{BLOCK, BlockMeta, GRAIN, Kind, Loc, Summary, SummaryEntry};
 
 use super::blocks::check_address;
 use super::pass::{Counts, Pass};
@@ -31,6 +31,17 @@ pub(super) struct Listed<'a> {
     pub entry: &'a SummaryEntry,
     pub crash: u64,
     pub serial: u64,
+}
+
+impl Listed<'_> {
+    /// Whether a block, whose header is `meta`, is what the summary says.
+    pub fn fits(&self, meta: &BlockMeta, bytes: &[u8]) -> bool {
+        let e = self.entry;
+        bytes.get(4..8).is_some_and(|crc| crc == e.crc.to_le_bytes())
+            && (e.owner, e.index, e.kind, e.level)
+                == (meta.owner, meta.index, meta.kind, meta.level)
+            && (self.crash, self.serial) == (meta.crash, meta.serial)
+    }
 }
 
 /// The bytes of one segment.

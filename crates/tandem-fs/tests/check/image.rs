@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tandem_device::Device;
 use tandem_format::{
     BlockMeta, Body, CHECKPOINTS, Checkpoint, Content, GRAIN, IMAP_PER_BLOCK, ImapBlock, Kind,
-    Leaf, Loc, Record, Summary, Superblock, Words, crc, open, seal,
+    Leaf, Loc, Record, Summary, SummaryEntry, Superblock, Words, crc, open, seal,
 };
 
 use crate::rig::Rig;
@@ -88,11 +88,9 @@ impl<'a> Image<'a> {
         assert!(bytes.len() as u64 <= loc.bytes(), "the block must not grow");
         bytes.resize(loc.bytes() as usize, 0);
         let (at, mut segment) = self.partial_of(loc);
-        let mut summary = Summary::decode(&segment[at..]).unwrap();
+        let (mut summary, n) = self.listed(loc);
         let start = self.segment_start(loc) + at as u64;
-        let offsets: Vec<u32> = summary.blocks().map(|(offset, _)| offset).collect();
-        let n = offsets.iter().position(|&o| start + u64::from(o) * GRAIN as u64 == loc.offset());
-        let entry = &mut summary.entries[n.unwrap()];
+        let entry = &mut summary.entries[n];
         (entry.id, entry.owner, entry.index) = (meta.id, meta.owner, meta.index);
         (entry.kind, entry.level, entry.crc) = (meta.kind, meta.level, block_crc);
         let within = (loc.offset() - self.segment_start(loc)) as usize;
@@ -100,6 +98,26 @@ impl<'a> Image<'a> {
         let (head, end) = (at + summary.encoded_len(), at + summary.total as usize * GRAIN);
         summary.payload_crc = crc(&segment[head..end]);
         self.rig.meta.write_at(&bytes, loc.offset()).unwrap();
+        self.rig.meta.write_at(&summary.encode(), start).unwrap();
+    }
+
+    /// The summary that lists a block, and its entry there.
+    fn listed(&self, loc: Loc) -> (Summary, usize) {
+        let (at, segment) = self.partial_of(loc);
+        let summary = Summary::decode(&segment[at..]).unwrap();
+        let start = self.segment_start(loc) + at as u64;
+        let mut offsets = summary.blocks().map(|(offset, _)| offset);
+        let n = offsets.position(|o| start + u64::from(o) * GRAIN as u64 == loc.offset()).unwrap();
+        drop(offsets);
+        (summary, n)
+    }
+
+    /// Changes what its summary says of a block.
+    pub fn edit_listed(&self, id: u64, f: impl FnOnce(&mut SummaryEntry)) {
+        let loc = self.map[&id];
+        let (mut summary, n) = self.listed(loc);
+        f(&mut summary.entries[n]);
+        let start = self.segment_start(loc) + self.partial_of(loc).0 as u64;
         self.rig.meta.write_at(&summary.encode(), start).unwrap();
     }
 

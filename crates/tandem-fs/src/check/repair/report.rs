@@ -21,7 +21,7 @@ pub enum RepairKind {
     OlderBlock,
     /// A block that cannot be read, or that nothing refers to, is given up.
     BlockGivenUp,
-    /// A block that no summary lists is written again.
+    /// A block that no summary lists as what it is is written again.
     Moved,
     /// A directory is built anew from the entries in its leaves.
     Directory,

@@ -213,6 +213,23 @@ fn the_block_map_loses_a_block_that_is_there() {
     repaired.nothing_lost();
 }
 
+#[test]
+fn a_block_that_its_summary_contradicts() {
+    let changes: [fn(&mut tandem_format::SummaryEntry); 6] = [
+        |entry| entry.id += 1,
+        |entry| entry.owner += 1,
+        |entry| entry.index += 1,
+        |entry| entry.crc += 1,
+        |entry| entry.kind = Kind::Xattr,
+        |entry| entry.level += 1,
+    ];
+    for change in changes {
+        let repaired = repaired(|image| image.edit_listed(image.entry("many").0, change));
+        repaired.nothing_lost();
+        assert_eq!(repaired.count(R::Moved), 1);
+    }
+}
+
 fn with_extents(rec: &Record) -> bool {
     matches!(&rec.content, Content::Extents(list) if list.len() == 1 && list[0].len > 1)
 }
