@@ -2,10 +2,11 @@
 
 use tandem_format::{Content, Extent, ExtentNode, GroupEntry, Kind, Record, SegEntry, Xattrs};
 use tandem_fs::check::ProblemKind as P;
+use tandem_fs::{MkfsOptions, ROOT};
 
 use super::damaged;
 use crate::image::Image;
-use crate::rig::assert_kinds;
+use crate::rig::{Rig, assert_kinds};
 
 /// A regular file in its entry, with extents.
 fn with_extents(rec: &Record) -> bool {
@@ -16,6 +17,27 @@ fn extents(rec: &mut Record) -> &mut [Extent] {
     match &mut rec.content {
         Content::Extents(list) => list,
         other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_lies_beyond_the_data_area_cannot_be_read() {
+    let rig = Rig::new(&MkfsOptions::default());
+    let vol = rig.open();
+    // Leaves of many lengths: in some there is room for a larger number.
+    for n in 0..20 {
+        let dir = crate::fill::dir(&vol, ROOT, &format!("directory{n}"));
+        crate::fill::file(&vol, dir, &"name".repeat(n + 1), 10_000);
+    }
+    vol.shutdown().unwrap();
+    let last = Image::new(&rig).sb.blocks;
+    for start in [last - 1, last, last + 1, 1 << 40, (1 << 51) - 1, u64::MAX / 4096, u64::MAX - 9] {
+        let rig = rig.copy();
+        let image = Image::new(&rig);
+        let ino = image.edit_record(with_extents, |rec| extents(rec)[0].start = start);
+        let vol = rig.open();
+        let error = vol.read(ino, 4096, &mut [0; 100]).unwrap_err();
+        assert_eq!(error.errno(), libc::EIO, "{start}: {error}");
     }
 }
 
