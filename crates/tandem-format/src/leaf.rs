@@ -28,6 +28,7 @@ const ENTRY_MIN: usize = SLOT + REC + LINK;
 const INO_LIMIT: u64 = 1 << 48;
 /// In a record's tag: the body is an i-node record.
 const EMBEDDED: u8 = 0x80;
+const KIND: u8 = 0x0f;
 /// Bits of a reversed hash.
 const REV_BITS: u8 = 48;
 
@@ -309,6 +310,16 @@ impl Leaf {
         Ok(())
     }
 
+    /// Changes the type of file that an entry says.
+    ///
+    /// # Panics
+    /// When there is no such slot.
+    pub fn set_kind(&mut self, slot: usize, kind: u8) {
+        assert!(slot < self.count, "slot {slot} of {}", self.count);
+        let at = self.record(slot) + 10;
+        self.bytes[at] = self.bytes[at] & !KIND | kind & KIND;
+    }
+
     /// Removes an entry.
     ///
     /// # Panics
@@ -370,7 +381,7 @@ fn write_record(to: &mut [u8], key: u64, kind: u8, name: &[u8], body: Body<'_>) 
     let len = to.len() as u16;
     to[..2].copy_from_slice(&len.to_le_bytes());
     to[2..10].copy_from_slice(&key.to_le_bytes());
-    to[10] = kind & 0x0f | body.flag();
+    to[10] = kind & KIND | body.flag();
     to[11] = name.len() as u8;
     to[REC..REC + name.len()].copy_from_slice(name);
     body.write(&mut to[REC + name.len()..]);

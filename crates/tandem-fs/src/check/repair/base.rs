@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use tandem_device::Device;
 use tandem_format::{
-    CHECKPOINTS, Checkpoint, DeltaRecord, FANOUT, Geometry, IMAP_PER_BLOCK, ImapBlock, Kind, Loc,
-    Superblock, Words,
+    CHECKPOINTS, Checkpoint, DeltaRecord, FANOUT, GRAIN, Geometry, IMAP_PER_BLOCK, ImapBlock, Kind,
+    Loc, Superblock, Words,
 };
 
 use super::super::blocks::open_block;
@@ -131,7 +131,7 @@ impl Source<'_> {
 
     fn of_volume(&self, opened: Opened) -> Base {
         let geo = opened.core.geo;
-        let mut blocks = Vec::with_capacity(opened.cp.mapped.min(1 << 24) as usize);
+        let mut blocks = Vec::with_capacity(at_most(&geo, opened.cp.mapped, GRAIN as u64));
         for n in 0..opened.map.windows() {
             let window = opened.map.window(&opened.core, &opened.tables, n, &Findings::default());
             blocks.extend(window.iter().map(|(id, loc, _)| (id, loc)));
@@ -310,6 +310,12 @@ impl Base {
     pub fn keep(&mut self, locs: impl Iterator<Item = Loc>) {
         keep(&self.geo, &mut self.kept, locs);
     }
+}
+
+/// How many there are of what takes so many bytes of M each, when a number is said that may be wrong.
+pub(super) fn at_most(geo: &Geometry, said: u64, bytes: u64) -> usize {
+    let room = geo.segments.saturating_mul(geo.segment_size.into()) / bytes;
+    said.min(room).min(1 << 24) as usize
 }
 
 fn fetch(meta: &dyn Device, volume: u64, loc: Loc) -> Option<(tandem_format::BlockMeta, Vec<u8>)> {

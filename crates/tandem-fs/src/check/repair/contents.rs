@@ -6,6 +6,7 @@ use tandem_format::{Content, Extent, ExtentNode, Kind, Record};
 
 use super::super::tree::{Below, misplaced};
 use super::index::{Info, Role};
+use super::mend::kind_of;
 use super::report::RepairKind;
 use super::scan::Order;
 use super::survey::{CONTENTS, MADE, MEND, Survey};
@@ -51,7 +52,14 @@ impl Survey<'_> {
             let mended = self.mend(&mut changed);
             repairs.extend(mended.wrong.iter().map(|wrong| (rec.ino, *wrong)));
             kept.extend(mended.blocks);
-            if changed != *rec {
+            // In a leaf that is its directory's affair.
+            let tag = FileKind::of_tag(met.entry.kind);
+            let mistagged = met.info.kind == Kind::Inode && tag != kind_of(&changed);
+            if mistagged {
+                let detail = "the type noted in its block is not what it holds";
+                repairs.push((rec.ino, (RepairKind::Record, detail)));
+            }
+            if mistagged || changed != *rec {
                 flags.push((rec.ino, MEND));
             }
             let mapped = self.extents_of(rec, met.info);

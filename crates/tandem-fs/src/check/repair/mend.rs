@@ -118,8 +118,8 @@ impl Survey<'_> {
             Xattrs::None => return,
             Xattrs::Inline(bytes) => (bytes.to_vec(), !bytes.is_empty()),
             Xattrs::Blocks { len, ids } => {
-                let bytes = self.attribute_bytes(rec.ino, ids);
-                let whole = bytes.len() == *len as usize && !ids.is_empty();
+                let (bytes, good) = self.attribute_bytes(rec.ino, ids);
+                let whole = bytes.len() == *len as usize && good == ids.len() && good > 0;
                 (bytes, whole)
             }
         };
@@ -142,14 +142,17 @@ impl Survey<'_> {
         };
     }
 
-    /// The bytes of attribute blocks, up to the first that is not as it should be.
-    fn attribute_bytes(&self, ino: u64, ids: &[u64]) -> Vec<u8> {
-        let mut all = Vec::new();
-        for (n, &id) in (0..).zip(ids) {
+    /// The bytes of attribute blocks, up to the first that is not as it should be, and how many there
+    /// are before that one.
+    fn attribute_bytes(&self, ino: u64, ids: &[u64]) -> (Vec<u8>, usize) {
+        let (mut all, mut good) = (Vec::new(), 0);
+        for &id in ids {
+            let n = good as u64;
             let block = self.block_of(id, Kind::Xattr, ino).filter(|info| info.next == n);
             let Some((_, bytes)) = block.and_then(|info| self.base.fetch(info.loc)) else { break };
             all.extend_from_slice(&bytes);
+            good += 1;
         }
-        all
+        (all, good)
     }
 }

@@ -4,6 +4,7 @@ use tandem_format::{Body, Kind, name_key};
 
 use super::super::directory::{SEQ_MAX, bad_name, text};
 use super::super::place::INO_LIMIT;
+use super::base::{Hints, at_most};
 use super::index::{Info, Role};
 use super::mend::kind_of;
 use super::report::RepairKind;
@@ -13,6 +14,9 @@ use crate::dir::rev_of;
 use crate::ifile::{Home, top_of};
 use crate::inode::limbo_name;
 use crate::types::{FileKind, LIMBO, ROOT};
+
+/// Bytes of M that an i-node takes at least, about.
+const INODE_LEAST: u64 = 16;
 
 /// A record, and what speaks for it when there are several of one i-node: the i-node map, and its
 /// age.
@@ -70,8 +74,8 @@ impl Survey<'_> {
     /// How many i-nodes there are about, for one allocation instead of many.
     fn inodes_said(&self) -> usize {
         match &self.base.hints {
-            super::base::Hints::Volume(opened) => opened.cp.inodes.min(1 << 24) as usize,
-            super::base::Hints::Log { .. } => 0,
+            Hints::Volume(opened) => at_most(&self.base.geo, opened.cp.inodes, INODE_LEAST),
+            Hints::Log { .. } => 0,
         }
     }
 

@@ -9,6 +9,7 @@ use super::super::survey::{EVICTED, MADE, MEND, ORPHAN, leaf};
 use super::Writer;
 use super::lost::Displaced;
 use crate::error::{Res, Result};
+use crate::ifile::Home;
 use crate::inode::limbo_name;
 use crate::mkfs::directory;
 use crate::state::State;
@@ -216,6 +217,7 @@ impl Writer<'_> {
                 }
                 _ => rec.nlink = inode.nlink,
             }
+            st.retag(ino, kind_of(&rec))?;
             let node = st.change(ino)?;
             node.disk_size = rec.size;
             node.in_limbo = rec.nlink == 0;
@@ -229,6 +231,16 @@ impl Writer<'_> {
 }
 
 impl State {
+    /// Has the i-node block of a record say what type it has.
+    fn retag(&mut self, ino: u64, kind: FileKind) -> Res<()> {
+        if let Some(Home::Block(id)) = self.imap_get(ino)? {
+            if let Some(slot) = self.leaf(id)?.find_key(ino) {
+                self.leaf_mut(id)?.set_kind(slot, kind as u8);
+            }
+        }
+        Ok(())
+    }
+
     /// Counts one more entry of a directory whose node is in memory.
     pub(super) fn count_entry(&mut self, dir: u64, kind: FileKind) -> Res<()> {
         self.add_entries(dir, 1)?;
