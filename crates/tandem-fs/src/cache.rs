@@ -12,5 +12,5 @@ mod data;
 pub(crate) use ahead::{Brought, FirstUse};
 pub(crate) use blocks::{Block, BlockCache, Body, Key};
 pub use cross_file::CrossFileStats;
-pub(crate) use cross_file::{CrossFile, FileAt, MIDDLING};
+pub(crate) use cross_file::{CrossFile, Directory, FileAt, MIDDLING};
 pub(crate) use data::{FileData, Layers, Piece, Staged};

@@ -192,7 +192,7 @@ fn a_directory_is_read_in_few_requests() {
         let (with, counted) = requests(true);
         let (without, nothing) = requests(false);
         assert_eq!((without, nothing.hits, nothing.misses), (300, 0, 0));
-        assert!(with <= 14, "{with} requests");
+        assert!(with <= 12, "{with} requests");
         assert_eq!(counted.hits + counted.misses, 300);
         assert_eq!(counted.misses, with);
     }

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use crate::sync::Mutex;
 use held::{Gone, Held};
 use walk::Walks;
-pub(crate) use walk::{FileAt, MIDDLING};
+pub(crate) use walk::{Directory, FileAt, MIDDLING};
 
 /// What cross-file readahead has done since the mount.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -53,6 +53,8 @@ pub(crate) struct Fetch {
     pub from: u64,
     /// End.
     pub to: u64,
+    /// The run of the file's directory in it.
+    run: (u64, u64),
     /// What of it is of which kind.
     share: Share,
 }
@@ -62,7 +64,7 @@ pub(crate) struct Fetch {
 struct Share {
     /// Of the file that is read.
     own: u64,
-    /// Of others of its directory.
+    /// Of the rest of its directory's run.
     siblings: u64,
     /// Of whatever else lies there.
     others: u64,
@@ -94,6 +96,15 @@ impl Inner {
         self.stats.wasted_bytes += gone.len - gone.used;
     }
 
+    /// What a request for `[from, to)` brings, `own` bytes of it of the file itself. What is there
+    /// already does not count: it will hardly be asked for again.
+    fn share(&self, own: u64, run: (u64, u64), (from, to): (u64, u64)) -> Share {
+        let fresh = |from: u64, to: u64| (to - from).saturating_sub(self.held.bytes_in(from, to));
+        let of_run = fresh(run.0, run.1);
+        let others = fresh(from, to).saturating_sub(of_run);
+        Share { own, siblings: of_run.saturating_sub(own), others }
+    }
+
     /// Has a buffer judged once [`LATER`] others have come after it: who walks here has gone on.
     fn judge(&mut self, id: u64, share: Share) {
         self.trial.push_back((id, share));
@@ -101,11 +112,10 @@ impl Inner {
             return;
         }
         let Some((id, share)) = self.trial.pop_front() else { return };
-        let Some(used) = self.held.used(id) else { return };
-        let used = used.saturating_sub(share.own);
-        let siblings = used.min(share.siblings);
+        let Some((run, others)) = self.held.used(id) else { return };
+        let siblings = run.saturating_sub(share.own).min(share.siblings);
         if self.walks.siblings.learn(siblings, share.siblings)
-            | self.walks.others.learn((used - siblings).min(share.others), share.others)
+            | self.walks.others.learn(others.min(share.others), share.others)
         {
             self.trial.clear();
         }
@@ -136,6 +146,7 @@ impl CrossFile {
         inner.stats.hit_bytes += n as u64;
         if n > 0 {
             inner.walks.note(at, at + n as u64, file);
+            inner.walks.goes_on(file, at + n as u64);
         }
         match n == buf.len() {
             true => inner.stats.hits += 1,
@@ -149,23 +160,24 @@ impl CrossFile {
     }
 
     /// What to read instead of bytes `[at, at + len)` of D; at most `limit` bytes. None when just these
-    /// are to be read. `siblings` is where the files of the same directory lie, in bytes of D, as far
-    /// as it is known, sorted.
+    /// are to be read. `dir` is the file's directory.
     pub fn plan(
         &self,
         at: u64,
         len: u64,
         file: FileAt,
-        siblings: &[(u64, u64)],
+        dir: &Directory,
         limit: u64,
     ) -> Option<Fetch> {
         let mut inner = self.inner.lock();
         let end = at.saturating_add(len).min(self.area.1);
         let files = inner.walks.note(at, end, file);
-        let goes_on = file.off == 0 || inner.held.leads_to(at);
-        let ahead = if goes_on { walk::ahead(len, file) } else { 0 };
+        let goes_on = inner.walks.goes_on(file, end);
+        let of_dir = if goes_on { inner.walks.visit(dir.ino, file) } else { 0 };
+        let files = files.max(of_dir);
+        let ahead = if goes_on { inner.walks.ahead(len, file, files) } else { 0 };
         let own = (at, end.saturating_add(ahead));
-        let run = inner.walks.directory(own, files, siblings);
+        let run = inner.walks.directory(own, files, &dir.runs);
         let (from, to) = inner.walks.window(run, files);
         let (from, to) = (from.max(self.area.0).min(at), to.min(self.area.1));
         // What is there already need not be read again, at the window's ends.
@@ -174,18 +186,14 @@ impl CrossFile {
         if to - from <= len || to - from > limit {
             return None;
         }
+        let run = (run.0.max(from), run.1.min(to));
+        let share = inner.share(len + file.ahead.min(to - end), run, (from, to));
         let id = inner.next;
         inner.next += 1;
         inner.under_way.push(UnderWay { id, from, to, spoiled: SmallVec::new() });
         inner.stats.reads_ahead += 1;
         inner.stats.bytes_ahead += to - from - len;
-        // What was there will hardly be asked for again.
-        let own = len + file.ahead.min(to - end);
-        let fresh = (to - from).saturating_sub(own + inner.held.bytes_in(from, to));
-        let known: u64 = siblings.iter().map(|s| s.1.min(to).saturating_sub(s.0.max(from))).sum();
-        let known = known.saturating_sub(own).min(fresh);
-        let share = Share { own, siblings: known, others: fresh - known };
-        Some(Fetch { id, from, to, share })
+        Some(Fetch { id, from, to, run, share })
     }
 
     /// Takes what a planned read has brought, `used` bytes of which were asked for, and keeps at most
@@ -202,7 +210,7 @@ impl CrossFile {
         for gone in inner.held.cut(done.from, done.to) {
             inner.gone(gone);
         }
-        let id = inner.held.insert(done.from, bytes, &done.spoiled, used);
+        let id = inner.held.insert(done.from, bytes, &done.spoiled, fetch.run, used);
         if fetch.share.siblings + fetch.share.others > 0 {
             inner.judge(id, fetch.share);
         }

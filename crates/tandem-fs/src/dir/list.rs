@@ -9,6 +9,14 @@ use crate::ifile::{Home, revs_of};
 use crate::state::State;
 use crate::types::{FileKind, Ino};
 
+/// Where a directory's files lie.
+#[derive(Debug, Default)]
+pub(crate) struct DirectoryExtents {
+    pub dir: Ino,
+    pub large: bool,
+    pub found: Vec<(u64, u64)>,
+}
+
 impl State {
     /// Gives the entries with keys of at least `from` to `f`, in order, until it returns false or
     /// there are no more (then true). A block that is missing ends the listing early when
@@ -39,11 +47,18 @@ impl State {
         }
     }
 
-    /// First block and end on D of every extent of files of the directory that an i-node's entry is
-    /// in; of `most` entries, from the i-node's own on when there are more. Only records that lie in
-    /// their entries and are in memory count.
-    pub fn directory_extents(&mut self, ino: Ino, most: usize) -> Res<Vec<(u64, u64)>> {
-        let Some(Home::Entry { dir, top }) = self.imap_get(ino)? else { return Ok(Vec::new()) };
+    /// The directory that an i-node was found in; whether it has more than `most` entries; and first
+    /// block and end on D of every extent of its files, from the i-node's own entry on when it has
+    /// more. Only records that lie in their entries and are in memory count.
+    pub fn directory_extents(&mut self, ino: Ino, most: usize) -> Res<DirectoryExtents> {
+        let (dir, top) = match self.imap_get(ino)? {
+            Some(Home::Entry { dir, top }) => (dir, top),
+            Some(Home::Block(_)) => (self.nodes.get(ino).map_or(0, |node| node.parent), 0),
+            None => (0, 0),
+        };
+        if dir == 0 {
+            return Ok(DirectoryExtents::default());
+        }
         let large = self.dir_root(dir)?.entries > most as u64;
         let from = if large { revs_of(top).0 << 15 } else { 0 };
         let (mut found, mut seen) = (Vec::new(), 0);
@@ -58,7 +73,7 @@ impl State {
             seen += 1;
             Ok(seen < most)
         })?;
-        Ok(found)
+        Ok(DirectoryExtents { dir, large, found })
     }
 
     /// Lists one bucket; returns the first reversed hash behind it, or None when `f` has had enough.

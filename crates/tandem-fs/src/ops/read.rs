@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use tandem_format::{Extent, Geometry};
 
 use super::io::check_regular;
-use crate::cache::{FileAt, MIDDLING};
+use crate::cache::{Directory, FileAt, MIDDLING};
 use crate::error::{Error, Result};
 use crate::types::Ino;
 use crate::volume::{Core, Volume};
@@ -23,12 +23,14 @@ struct Plan {
     size: u64,
     /// Bytes that lie on D behind those that are read, without a gap.
     ahead: u64,
+    /// Where on D what precedes them in the file ends, if anything does.
+    before: Option<u64>,
     /// Bytes that may be kept of D.
     limit: u64,
 }
 
 /// Files of a directory that are looked at to see where its run ends.
-const SIBLINGS: usize = 256;
+const SIBLINGS: usize = 512;
 
 impl Volume {
     /// Reads from a regular file; returns how many bytes there were. Holes read as zeros.
@@ -58,7 +60,8 @@ impl Core {
             let end = off + len as u64;
             // What is read ahead of a file must be known to be its own.
             let known = if self.opts.cross_file && size < MIDDLING { size } else { end };
-            let mapped = st.located(ino, off / block, known.div_ceil(block))?;
+            let first = (off / block).saturating_sub(u64::from(off.is_multiple_of(block)));
+            let mapped = st.located(ino, first, known.div_ceil(block))?;
             let covered = match st.nodes.get(ino).and_then(|n| n.data.as_ref()) {
                 Some(data) => data.layers.lock().copy_to(off, &mut buf[..len]),
                 None => Vec::new(),
@@ -72,12 +75,18 @@ impl Core {
                 at = at.max(to);
             }
             let ahead = follows(&mapped, end, block).min(known - end);
-            Ok(Plan { len, parts, size, ahead, limit: self.read_cache_limit(st.dirty_bytes) })
+            let before = mapped.iter().find(|e| (e.logical + u64::from(e.len)) * block == off);
+            let before = before.map(|e| self.geo.block_offset(e.start + u64::from(e.len)));
+            let limit = self.read_cache_limit(st.dirty_bytes);
+            Ok(Plan { len, parts, size, ahead, before, limit })
         })?;
+        let mut before = plan.before;
         for &(at, n, on_d) in &plan.parts {
             let ahead = if at + n == plan.len { plan.ahead } else { 0 };
-            let file = FileAt { size: plan.size, off: off + at as u64, ahead };
+            let off = off + at as u64;
+            let file = FileAt { size: plan.size, off, ahead, before: before.unwrap_or(on_d) };
             self.read_contents(&mut buf[at..at + n], on_d, ino, file, plan.limit)?;
+            before = Some(on_d + n as u64);
         }
         Ok(plan.len)
     }
@@ -111,9 +120,10 @@ impl Core {
         if len == 0 {
             return Ok(());
         }
-        let file = FileAt { off: file.off + done as u64, ..file };
-        let siblings = self.siblings(ino, file.size);
-        let plan = self.cross_file.plan(on_d, len, file, &siblings, limit / 4);
+        let before = if done > 0 { on_d } else { file.before };
+        let file = FileAt { off: file.off + done as u64, before, ..file };
+        let dir = self.directory(ino, file.size);
+        let plan = self.cross_file.plan(on_d, len, file, &dir, limit / 4);
         let Some(fetch) = plan else {
             return self.read_data(buf, on_d);
         };
@@ -128,18 +138,18 @@ impl Core {
         if read { Ok(()) } else { self.read_data(buf, on_d) }
     }
 
-    /// Where the files of the same directory as a small one lie, in bytes of D, sorted: a hint, of
-    /// what is in memory, so that a request can end where the directory's run does.
-    fn siblings(&self, ino: Ino, size: u64) -> Vec<(u64, u64)> {
+    /// Where the files of the same directory as one that is not large lie: a hint, of what is in
+    /// memory, so that a request can bring what will be asked for next, and end where the directory's
+    /// run does.
+    fn directory(&self, ino: Ino, size: u64) -> Directory {
         if size >= MIDDLING {
-            return Vec::new();
+            return Directory::default();
         }
-        let mut st = self.state.lock();
-        let mut found = st.directory_extents(ino, SIBLINGS).unwrap_or_default();
-        drop(st);
-        found.sort_unstable();
+        let known = self.state.lock().directory_extents(ino, SIBLINGS).unwrap_or_default();
         let byte = |block| self.geo.block_offset(block);
-        found.iter().map(|&(start, end)| (byte(start), byte(end))).collect()
+        let mut runs: Vec<_> = known.found.iter().map(|&(a, b)| (byte(a), byte(b))).collect();
+        runs.sort_unstable();
+        Directory { ino: if known.large { 0 } else { known.dir }, runs }
     }
 
     fn read_data(&self, buf: &mut [u8], on_d: u64) -> Result<()> {

@@ -18,6 +18,9 @@ struct Buffer {
     valid: u64,
     /// Bytes that were asked for, counted as often as they were.
     used: u64,
+    /// The run of one directory in it, and what of `used` lies in that.
+    run: (u64, u64),
+    used_of_run: u64,
     /// Used since the hand of the clock came by.
     referenced: bool,
 }
@@ -58,6 +61,7 @@ impl Held {
             let Some(buffer) = self.buffers.get_mut(&id).filter(|_| stop > from) else { break };
             let to = stop.min(end);
             buffer.used += to - from;
+            buffer.used_of_run += to.min(buffer.run.1).saturating_sub(from.max(buffer.run.0));
             buffer.referenced = true;
             let inside = (from - buffer.at) as usize..(to - buffer.at) as usize;
             found.push(((from - at) as usize, Arc::clone(&buffer.bytes), inside));
@@ -99,31 +103,31 @@ impl Held {
         self.ranges.range(first..to.max(first)).map(inside).sum()
     }
 
-    /// Whether the bytes before `at` are there and somebody has asked for bytes of their request.
-    pub fn leads_to(&self, at: u64) -> bool {
-        let before = self.ranges.range(..at).next_back();
-        before.is_some_and(|(_, (stop, id))| {
-            *stop >= at && self.buffers.get(id).is_some_and(|buffer| buffer.used > 0)
-        })
-    }
-
-    /// Bytes of a buffer that were asked for; None when it is not there as it was read.
-    pub fn used(&self, id: u64) -> Option<u64> {
+    /// Bytes of a buffer's run, and of the rest of it, that were asked for; None when it is not there
+    /// as it was read.
+    pub fn used(&self, id: u64) -> Option<(u64, u64)> {
         let buffer = self.buffers.get(&id)?;
-        let len = buffer.bytes.len() as u64;
-        (buffer.valid == len).then(|| buffer.used.min(len))
+        let whole = buffer.valid == buffer.bytes.len() as u64;
+        whole.then(|| (buffer.used_of_run, buffer.used - buffer.used_of_run))
     }
 
-    /// Takes what a request read at `at`, but for `spoiled` ranges; the first `used` bytes of it have
-    /// been asked for. Returns its number.
-    pub fn insert(&mut self, at: u64, bytes: Vec<u8>, spoiled: &[(u64, u64)], used: u64) -> u64 {
+    /// Takes what a request read at `at`, but for `spoiled` ranges. `run` of it is of one directory,
+    /// where `used` bytes have been asked for. Returns its number.
+    pub fn insert(
+        &mut self,
+        at: u64,
+        bytes: Vec<u8>,
+        spoiled: &[(u64, u64)],
+        run: (u64, u64),
+        used: u64,
+    ) -> u64 {
         let end = at + bytes.len() as u64;
         self.cut(at, end);
         let id = self.next;
         self.next += 1;
         self.bytes += bytes.len() as u64;
-        let buffer =
-            Buffer { valid: end - at, bytes: Arc::new(bytes), at, used, referenced: false };
+        let (valid, bytes, used_of_run) = (end - at, Arc::new(bytes), used);
+        let buffer = Buffer { bytes, at, valid, used, run, used_of_run, referenced: false };
         self.buffers.insert(id, buffer);
         // What was forgotten leaves its place in the order behind.
         if self.clock.len() > 2 * self.buffers.len() + 64 {
