@@ -14,7 +14,7 @@ use tandem_format::{
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::options::{MkfsOptions, MkfsReport, MountOptions};
-use crate::state::ENTRY_COST;
+use crate::state::ENTRY_MEAN;
 use crate::types::{Ino, LIMBO, ROOT};
 use crate::volume::{Core, Volume};
 
@@ -72,7 +72,7 @@ impl Volume {
             block_size: sb.block_size,
             blocks: sb.blocks,
             groups: sb.groups,
-            files: live / ENTRY_COST,
+            files: live / ENTRY_MEAN,
         })
     }
 }

@@ -151,6 +151,13 @@ pub(crate) struct State {
 /// slot, its share of the i-node map and of a new leaf.
 pub(crate) const ENTRY_COST: u64 = 320;
 
+/// What one takes up on the mean, as far as nothing is known of a volume: packed, with names of about
+/// twenty characters.
+pub(crate) const ENTRY_MEAN: u64 = 96;
+
+/// I-nodes from which on a volume's own mean counts.
+const MANY: u64 = 4096;
+
 /// The part of the free blocks that may wait for a commit while contents are placed, as a divisor.
 const WAITING: u64 = 8;
 
@@ -231,6 +238,14 @@ impl State {
         const LITTLE: u64 = 256 << 10;
         let waiting = self.cache.dirty_bytes() as u64 + self.nodes.dirty_len() as u64 * 4096;
         waiting > LITTLE && waiting > self.segs.room_for_writes(false) / 2
+    }
+
+    /// Bytes of M that one more file takes up, about: as much as those that there are.
+    pub fn entry_mean(&self) -> u64 {
+        match self.inos.used {
+            ..MANY => ENTRY_MEAN,
+            used => (self.segs.live_bytes() / used).clamp(16, ENTRY_COST),
+        }
     }
 
     /// Fails when nothing may be changed.

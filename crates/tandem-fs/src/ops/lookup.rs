@@ -99,7 +99,7 @@ impl Volume {
         // Who runs short of blocks commits, and then has these.
         let free = (st.space.free_blocks() + st.soon_free()).saturating_sub(st.reserved);
         let room = st.segs.room_for_live().saturating_sub(st.segs.live_bytes() + st.running.growth);
-        let files_free = room / crate::state::ENTRY_COST;
+        let files_free = room / st.entry_mean();
         StatFs {
             block_size: st.geo.block_size,
             blocks: st.geo.blocks,
