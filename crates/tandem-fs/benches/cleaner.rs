@@ -21,11 +21,12 @@
 //! seed: when the background thread commits depends on the machine.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use tandem_device::{Device, MemoryDevice};
 use tandem_fs::{
-    Cred, Error, MkfsOptions, MountOptions, ROOT, SetAttr, SetTime, SystemEnv, Time, Volume,
+    Cred, Env, Error, MkfsOptions, MountOptions, ROOT, SetAttr, SetTime, SystemEnv, Time, Volume,
 };
 
 /// The allocator of the `tandem` binary.
@@ -49,6 +50,26 @@ impl Rng {
     }
 }
 
+/// The system's clocks, but a random millisecond of one day where a time is stored: ctimes change
+/// with every update, and are as long in the beginning as later.
+struct SomeDay(AtomicU64);
+
+impl Env for SomeDay {
+    fn now(&self) -> Time {
+        let mut rng = Rng(self.0.fetch_add(1, Ordering::Relaxed) << 20);
+        let ms = rng.below(24 * 60 * 60 * 1000);
+        Time { secs: (1 << 30) + (ms / 1000) as i64, nanos: (ms % 1000) as u32 * 1_000_000 }
+    }
+
+    fn random(&self) -> u64 {
+        SystemEnv.random()
+    }
+
+    fn monotonic(&self) -> u64 {
+        SystemEnv.monotonic()
+    }
+}
+
 struct Plan {
     share: u64,
     raw: bool,
@@ -62,7 +83,7 @@ struct Plan {
 fn volume(plan: &Plan) -> Arc<Volume> {
     let meta: Arc<dyn Device> = Arc::new(MemoryDevice::new("meta", plan.size));
     let data: Arc<dyn Device> = Arc::new(MemoryDevice::new("data", 1 << 30));
-    let env = Arc::new(SystemEnv);
+    let env = Arc::new(SomeDay(AtomicU64::new(0)));
     let options = MkfsOptions::default();
     Volume::mkfs(Arc::clone(&meta), Some(Arc::clone(&data)), &options, env.clone()).expect("mkfs");
     let options = MountOptions { cache: plan.cache, ..MountOptions::default() };
