@@ -159,6 +159,10 @@ impl Checkpoint {
         ];
         match bounded.into_iter().find(|(_, count, most)| count > most) {
             Some((field, count, _)) => refuse(STRUCTURE, field, count),
+            // Else the next checkpoint would not be the newer one.
+            None if self.next_serial <= self.serial => {
+                refuse(STRUCTURE, "next serial", self.next_serial)
+            }
             None => Ok(()),
         }
     }
@@ -208,7 +212,8 @@ mod tests {
     #[test]
     fn counts_leave_room_to_count_on() {
         for n in [COUNT_MAX, u64::MAX - 1] {
-            let wrong: [fn(&mut Checkpoint, u64); 10] = [
+            let wrong: [fn(&mut Checkpoint, u64); 11] = [
+                |cp, _| cp.next_serial = cp.serial,
                 |cp, n| cp.crash = n + 1,
                 |cp, n| cp.serial = n + 1,
                 |cp, n| cp.commit = n + 1,

@@ -168,7 +168,11 @@ impl State {
     }
 
     fn put_in_block(&mut self, id: u64, ino: Ino, kind: FileKind, bytes: &[u8]) -> Res<()> {
-        if self.leaf_mut(id)?.insert(ino, kind as u8, b"", EntryBody::Embedded(bytes)).is_err() {
+        let leaf = self.leaf_mut(id)?;
+        if leaf.find_key(ino).is_some() {
+            return Err(corrupt(format!("i-node {ino}"), "a record of it is in a block already"));
+        }
+        if leaf.insert(ino, kind as u8, b"", EntryBody::Embedded(bytes)).is_err() {
             return Err(corrupt(format!("i-node {ino}"), "a record larger than a block"));
         }
         self.imap_set(ino, Some(Home::Block(id)))

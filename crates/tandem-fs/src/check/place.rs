@@ -8,8 +8,7 @@ use crate::ifile::Home;
 /// Block ids are below this.
 pub(super) const ID_LIMIT: u64 = 1 << 50;
 
-/// I-node numbers are below this.
-pub(super) const INO_LIMIT: u64 = 1 << 48;
+pub(super) use crate::types::INO_LIMIT;
 
 /// What a block with an id is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use tandem_format::{Body as EntryBody, Content, Extent, Leaf, Record};
 
 use super::{REV_BITS, found, rev_of};
 use crate::dir::Found;
-use crate::error::{Fault, Res};
+use crate::error::{Fault, Res, corrupt};
 use crate::ifile::{Home, revs_of};
 use crate::state::State;
 use crate::types::{FileKind, Ino};
@@ -91,7 +91,9 @@ impl State {
         let end = end.max(rev_of(from) + 1);
         if leaf.next() == 0 {
             for slot in leaf.lower_bound(from)..leaf.count() as usize {
-                if !f(self, found(leaf, path.leaf, slot)?, leaf)? {
+                let found = found(leaf, path.leaf, slot)?;
+                in_order(found.key, from, end)?;
+                if !f(self, found, leaf)? {
                     return Ok(None);
                 }
                 *given = true;
@@ -116,8 +118,11 @@ impl State {
             );
         }
         order.sort_unstable();
-        for (_, n, slot) in order {
+        let mut least = from;
+        for (key, n, slot) in order {
             let leaf = leaf_of(&chain[n].1)?;
+            in_order(key, least, end)?;
+            least = key + 1;
             if !f(self, found(leaf, chain[n].0, slot)?, leaf)? {
                 return Ok(None);
             }
@@ -131,9 +136,18 @@ impl State {
     }
 }
 
+/// An entry's key must not be below `least`, nor belong behind the leaf's range: a listing would go
+/// backwards.
+fn in_order(key: u64, least: u64, end: u64) -> Res<()> {
+    if key < least || rev_of(key) >= end {
+        return Err(corrupt("directory leaf", format!("key {key:x} out of order")));
+    }
+    Ok(())
+}
+
 fn leaf_of(block: &crate::cache::Block) -> Res<&Leaf> {
     match &block.body {
         crate::cache::Body::Leaf(leaf) => Ok(leaf),
-        _ => Err(crate::error::corrupt("directory block", "not a leaf")),
+        _ => Err(corrupt("directory block", "not a leaf")),
     }
 }

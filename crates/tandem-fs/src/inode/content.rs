@@ -117,7 +117,8 @@ impl State {
         Ok(out)
     }
 
-    /// Gives the extents that touch blocks `[from, to)` to `f`, in order, until it returns false.
+    /// Gives the extents that touch blocks `[from, to)` to `f`, in order, until it returns false. They
+    /// lie within the data area and what a file can have.
     pub fn map_visit(
         &mut self,
         ino: Ino,
@@ -125,6 +126,18 @@ impl State {
         to: u64,
         f: &mut dyn FnMut(&Extent) -> bool,
     ) -> Res<()> {
+        let (blocks, most) = (self.geo.blocks, (1 << 63) / u64::from(self.geo.block_size));
+        let within = |from: u64, len: u32, end: u64| {
+            from.checked_add(len.into()).is_some_and(|behind| behind <= end)
+        };
+        let mut bad = None;
+        let mut f = |e: &Extent| {
+            if within(e.start, e.len, blocks) && within(e.logical, e.len, most) {
+                return f(e);
+            }
+            bad = Some(*e);
+            false
+        };
         match self.map_of(ino)? {
             Map::List(list) => {
                 for piece in extents::list_map(&list, from, to) {
@@ -133,9 +146,14 @@ impl State {
                         _ => {}
                     }
                 }
-                Ok(())
             }
-            Map::Tree(root) => extents::tree_map(&mut Store { st: self, ino }, &root, from, to, f),
+            Map::Tree(root) => {
+                extents::tree_map(&mut Store { st: self, ino }, &root, from, to, &mut f)?;
+            }
+        }
+        match bad {
+            Some(e) => Err(corrupt(format!("i-node {ino}"), format!("{e:?} cannot be"))),
+            None => Ok(()),
         }
     }
 

@@ -12,6 +12,7 @@ use crate::error::{Error, Res, Result, corrupt};
 use crate::planted::{Planted, planted};
 use crate::space::Run;
 use crate::state::State;
+use crate::types::INO_LIMIT;
 use crate::volume::Core;
 
 /// Block ids are below this.
@@ -164,7 +165,7 @@ fn apply_delta(core: &Core, block: &[u8], loc: Loc) -> Result<()> {
 }
 
 fn apply_record(st: &mut State, record: &DeltaRecord) -> Res<()> {
-    let limit = 1 << 48;
+    let limit = INO_LIMIT;
     match *record {
         DeltaRecord::ImapSet { ino, w0, w1 } if ino < limit => {
             st.imap_put(ino, [w0, w1])?;
@@ -185,7 +186,7 @@ fn apply_record(st: &mut State, record: &DeltaRecord) -> Res<()> {
             st.space.release(Run { start, len }).map_err(crate::commit::space_fault)?;
         }
         DeltaRecord::Counters { next_ino, next_id, inodes }
-            if next_ino <= 1 << 48 && next_id <= ID_LIMIT && inodes <= COUNT_MAX =>
+            if next_ino <= INO_LIMIT && next_id <= ID_LIMIT && inodes <= COUNT_MAX =>
         {
             st.inos.next = st.inos.next.max(next_ino);
             st.ids.next = st.ids.next.max(next_id);

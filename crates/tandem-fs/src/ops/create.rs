@@ -8,7 +8,7 @@ use crate::cache::{Block, Body, Key};
 use crate::error::{Error, Res, Result, fail};
 use crate::ifile::Home;
 use crate::state::{ENTRY_COST, Node, State};
-use crate::types::{Attr, Cred, FileKind, Ino};
+use crate::types::{Attr, Cred, FileKind, INO_LIMIT, Ino};
 use crate::volume::Volume;
 
 /// The longest target of a symbolic link, in bytes.
@@ -197,6 +197,9 @@ impl State {
     /// but what a repetition makes good.
     fn new_record(&mut self, parent: Ino, group: u32, new: &New<'_>) -> Res<(Ino, Record)> {
         let ino = self.inos.free.last().copied().unwrap_or(self.inos.next);
+        if ino >= INO_LIMIT {
+            return fail(libc::ENOSPC);
+        }
         self.prepare(ino)?;
         let now = self.now;
         let above = &self.node(parent)?.rec;

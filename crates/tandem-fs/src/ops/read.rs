@@ -1,7 +1,5 @@
 //! Reading contents: from memory, from D, or from what was read of D ahead.
 
-use std::io;
-
 use smallvec::SmallVec;
 use tandem_format::{Extent, Geometry};
 
@@ -106,11 +104,6 @@ impl Core {
         file: FileAt,
         limit: u64,
     ) -> Result<()> {
-        let to = on_d.saturating_add(buf.len() as u64);
-        if to > self.geo.block_offset(self.geo.blocks) {
-            let source = io::Error::new(io::ErrorKind::InvalidData, "beyond the data area");
-            return Err(self.unreadable(on_d, source));
-        }
         if !self.opts.cross_file {
             return self.read_data(buf, on_d);
         }
@@ -160,22 +153,22 @@ impl Core {
     }
 
     /// Reads block by block what could not be read at once, up to the first that cannot be.
-    fn read_blocks(&self, buf: &mut [u8], on_d: u64, whole: io::Error) -> Result<()> {
+    fn read_blocks(&self, buf: &mut [u8], on_d: u64, whole: std::io::Error) -> Result<()> {
+        let (block, first) = (u64::from(self.geo.block_size), self.geo.block_offset(0));
+        let bad = |at: u64, source| Error::Unreadable {
+            device: self.data.name().into(),
+            block: (at - first) / block,
+            offset: at,
+            source,
+        };
         let mut at = on_d;
-        for part in buf.chunks_mut(self.geo.block_size as usize) {
+        for part in buf.chunks_mut(block as usize) {
             // What begins within a block, as O_DIRECT's do, is as good as one that does not.
-            self.data.read_at(part, at).map_err(|e| self.unreadable(at, e))?;
+            self.data.read_at(part, at).map_err(|e| bad(at, e))?;
             at += part.len() as u64;
         }
         tracing::warn!("{}: {whole}; reading again succeeded", self.data.name());
         Ok(())
-    }
-
-    /// Byte `offset` of D cannot be read.
-    fn unreadable(&self, offset: u64, source: io::Error) -> Error {
-        let within = offset.saturating_sub(self.geo.block_offset(0));
-        let block = within / u64::from(self.geo.block_size);
-        Error::Unreadable { device: self.data.name().into(), block, offset, source }
     }
 }
 

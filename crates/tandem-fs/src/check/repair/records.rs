@@ -1,5 +1,6 @@
 //! I-nodes and links: every record, and every entry that leads to one.
 
+use rustc_hash::FxHashSet;
 use tandem_format::{Body, Kind, name_key};
 
 use super::super::directory::{SEQ_MAX, bad_name, text};
@@ -203,6 +204,7 @@ impl Survey<'_> {
         let new = |ino, kind, flags| Inode { ino, block: 0, key: 0, nlink: 1, kind, flags };
         let mut dirs: Vec<u64> = self.dirs.keys().copied().collect();
         dirs.sort_unstable();
+        let mut no_dirs = FxHashSet::default();
         for ino in dirs {
             let found = self.inode(ino).copied();
             let Some(dir) = self.dirs.get_mut(&ino) else { continue };
@@ -225,9 +227,11 @@ impl Survey<'_> {
                 None => {
                     self.dirs.remove(&ino);
                     self.give_up(ino);
+                    no_dirs.insert(ino);
                 }
             }
         }
+        self.evict(&no_dirs);
         for ino in self.index.owners(Kind::Extent) {
             let exists = self.inode(ino).is_some() || self.dirs.contains_key(&ino);
             let freed = || self.base.home(ino) == Some(None);
@@ -261,6 +265,21 @@ impl Survey<'_> {
         self.lose(&inode);
         let what = self.name(inode.ino);
         self.repairs.add(RepairKind::MadeInode, what, "a new record: its own is no directory's");
+    }
+
+    /// What lies in leaves that name a directory which is none has no entry any more.
+    fn evict(&mut self, no_dirs: &FxHashSet<u64>) {
+        if no_dirs.is_empty() {
+            return;
+        }
+        let index = &self.index;
+        for inode in &mut self.inodes {
+            let info = index.get(inode.block).filter(|info| info.kind == Kind::Leaf);
+            if info.is_some_and(|info| no_dirs.contains(&info.owner)) {
+                inode.flags |= EVICTED;
+            }
+        }
+        self.links.retain(|link| !no_dirs.contains(&link.dir));
     }
 
     fn give_up(&mut self, ino: u64) {

@@ -34,6 +34,19 @@ fn superblocks_labels_and_checkpoints() {
 }
 
 #[test]
+fn no_numbers_are_left() {
+    let (rig, root) = (Rig::new(&MkfsOptions::default()), tandem_fs::Cred::root());
+    rig.open().shutdown().unwrap();
+    Image::new(&rig).edit_checkpoint(|cp| cp.next_ino = (1 << 48) - 1);
+    let vol = rig.open();
+    let make = |name: &[u8]| vol.mknod(&root, tandem_fs::ROOT, name, 0o644, 0, 0);
+    assert_eq!(make(b"last").unwrap().ino, (1 << 48) - 1);
+    assert_eq!(make(b"none").unwrap_err().errno(), libc::ENOSPC);
+    vol.shutdown().unwrap();
+    assert_kinds(&rig.check(), &[]);
+}
+
+#[test]
 fn the_second_superblock_is_found_wherever_it_is() {
     let smaller = MkfsOptions { metadata_size: Some(16 << 20), ..MkfsOptions::default() };
     for rig in [

@@ -230,6 +230,56 @@ fn a_block_that_its_summary_contradicts() {
     }
 }
 
+#[test]
+fn a_type_that_an_inode_block_gets_wrong() {
+    let repaired = repaired(|image| {
+        let (id, ..) = image.blocks(Kind::Inode)[0];
+        image.edit_leaf(id, |leaf| leaf.set_kind(0, 6));
+    });
+    repaired.nothing_lost();
+    assert_eq!(repaired.count(R::Record), 1);
+}
+
+#[test]
+fn a_leaf_that_calls_a_file_its_directory() {
+    let mut lost = Vec::new();
+    let repaired = repaired(|image| {
+        let many = owner(image, "file7");
+        let linked = |rec: &Record| matches!(rec.content, Content::Extents(_)) && rec.nlink == 3;
+        let file = image.records().into_iter().find(|(_, _, rec)| linked(rec)).unwrap().2.ino;
+        let leaves = image.blocks(Kind::Leaf).into_iter().filter(|(_, meta, _)| meta.owner == many);
+        let (id, meta, payload) = leaves.max_by_key(|(_, meta, _)| meta.count).unwrap();
+        let leaf = Leaf::decode(&payload, &meta, &image.sb.implied()).unwrap();
+        lost.extend((0..leaf.count() as usize).map(|slot| match leaf.entry(slot).body {
+            Body::Embedded(bytes) => Record::decode(bytes).unwrap().ino,
+            Body::Link(ino) => ino,
+        }));
+        image.edit(id, |meta, _| meta.owner = file);
+    });
+    assert!(lost.len() > 5);
+    for ino in lost {
+        let file = &repaired.after[&format!("lost+found/#{ino}")];
+        assert_eq!(file, repaired.before.values().find(|seen| seen.ino == ino).unwrap());
+    }
+}
+
+#[test]
+fn attributes_of_another_length() {
+    for other in [0, 1] {
+        let repaired = repaired(|image| {
+            image.edit_record(
+                |rec| matches!(rec.xattrs, Xattrs::Blocks { .. }),
+                |rec| {
+                    if let Xattrs::Blocks { len, .. } = &mut rec.xattrs {
+                        *len = *len * other + other;
+                    }
+                },
+            );
+        });
+        assert_eq!(repaired.count(R::Attributes), 1);
+    }
+}
+
 fn with_extents(rec: &Record) -> bool {
     matches!(&rec.content, Content::Extents(list) if list.len() == 1 && list[0].len > 1)
 }

@@ -7,7 +7,7 @@ use super::Writer;
 use super::directories::Target;
 use crate::error::Result;
 use crate::mkfs::directory;
-use crate::types::{FileKind, ROOT};
+use crate::types::{FileKind, INO_LIMIT, LIMBO, ROOT};
 
 /// Its name in the root directory.
 const NAME: &str = "lost+found";
@@ -117,22 +117,31 @@ impl Writer<'_> {
                 None => break,
             }
         }
-        let now = self.survey.source.env.now();
-        let ino = self.core.run(|st| {
-            let ino = st.inos.next;
+        let (now, ino) = (self.survey.source.env.now(), self.unused_ino());
+        self.core.run(|st| {
             let mut rec = directory(ino, now);
             rec.mode = libc::S_IFDIR | 0o700;
             st.node(ROOT)?;
             st.dir_find(ROOT, name.as_bytes())?;
             st.imap_present(ino)?;
             st.enter(ROOT, name.as_bytes(), &rec)?;
-            st.inos.next += 1;
+            st.inos.next = st.inos.next.max(ino + 1);
             st.inos.used += 1;
             st.count_group(0, 1, 0);
-            st.count_entry(ROOT, FileKind::Directory)?;
-            Ok(ino)
+            st.count_entry(ROOT, FileKind::Directory)
         })?;
         self.lost = ino;
         Ok(())
+    }
+
+    /// A number that no i-node has: the next, or the lowest when the highest there can be is taken.
+    fn unused_ino(&self) -> u64 {
+        let next = self.core.state.lock().inos.next;
+        if next < INO_LIMIT {
+            return next;
+        }
+        let taken = self.survey.inodes.iter().map(|inode| inode.ino).filter(|ino| *ino > LIMBO);
+        let mut gaps = (LIMBO + 1..).zip(taken).filter(|(n, taken)| n != taken);
+        gaps.next().map_or(next, |(n, _)| n)
     }
 }
