@@ -85,7 +85,6 @@ fn traces_and_profiles() {
 }
 
 #[test]
-#[ignore = "fails: repair leaves blocks that their summaries contradict"]
 fn volumes() {
     let (mut all, mut counts) = (0, [0; 4]);
     replay("image", 3000, image, |outcome| {
