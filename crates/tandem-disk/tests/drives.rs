@@ -68,6 +68,37 @@ fn a_flush_waits_for_what_was_reported() {
     assert!(flushed > 4_000_000, "{flushed} ns: too soon for the medium");
 }
 
+/// Reads the first sectors of a track, which the drive goes on behind, has `writes` come meanwhile
+/// to where they say counted from there, and asks for what lies before the track.
+fn before_what_is_read_ahead(writes: &[i64]) -> Cached {
+    const TRACK: u64 = 1000 * 409;
+    let mut drive = drive("st34310a", Policy::Fcfs);
+    let ask = |drive: &mut Drive, at, operation, sector| {
+        drive.submit(at, 0, request(operation, sector, 8));
+        drive.complete(u64::MAX).unwrap().service
+    };
+    // More to write than can be written before the read, which then goes first.
+    let far = |at: u64| 6_000_000 + at * 10_007;
+    let mut now = 0;
+    for at in 0..10 {
+        now = ask(&mut drive, now, Operation::Write, far(at)).finish;
+    }
+    now = ask(&mut drive, now, Operation::Read, TRACK).finish;
+    for write in writes {
+        now = ask(&mut drive, now, Operation::Write, TRACK.wrapping_add_signed(*write)).finish;
+    }
+    ask(&mut drive, now + 1_500_000, Operation::Read, TRACK - 40).cached
+}
+
+#[test]
+fn what_was_not_read_is_no_hit() {
+    assert_eq!(before_what_is_read_ahead(&[]), Cached::Miss);
+    // To what was read, in the segment that the drive reads on into.
+    assert_eq!(before_what_is_read_ahead(&[0]), Cached::Miss);
+    // So many that they take every segment.
+    assert_eq!(before_what_is_read_ahead(&[-9000, -8000, -7000, -6000, -5000]), Cached::Miss);
+}
+
 #[test]
 fn dies_work_side_by_side() {
     let time = |depth| {

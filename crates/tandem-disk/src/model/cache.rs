@@ -106,6 +106,7 @@ impl Default for CacheParameters {
 struct Segment {
     start: u64,
     end: u64,
+    /// When it was last used; 0 while it is empty.
     used: u64,
 }
 
@@ -113,6 +114,8 @@ struct Segment {
 #[derive(Debug, Clone)]
 pub struct Segments {
     list: Vec<Segment>,
+    /// The first sectors of those that are not empty, rising, and which they are.
+    order: Vec<(u64, usize)>,
     size: u64,
     clock: u64,
 }
@@ -121,7 +124,7 @@ impl Segments {
     /// So many empty segments of so many sectors.
     pub fn new(count: u32, size: u64) -> Segments {
         let count = if size == 0 { 0 } else { count as usize };
-        Segments { list: vec![Segment::default(); count], size, clock: 0 }
+        Segments { list: vec![Segment::default(); count], order: Vec::new(), size, clock: 0 }
     }
 
     /// Sectors of a segment.
@@ -131,37 +134,46 @@ impl Segments {
 
     /// The segment that holds `sector`, with the most sectors from there on, and its end.
     pub fn find(&self, sector: u64) -> Option<(usize, u64)> {
-        let holds = |s: &Segment| s.start <= sector && sector < s.end;
-        let held = self.list.iter().enumerate().filter(|(_, s)| holds(s));
-        held.max_by_key(|(_, s)| s.end).map(|(at, s)| (at, s.end))
+        let behind = self.order.partition_point(|&(start, _)| start <= sector);
+        // No segment reaches further than its size.
+        let near = self.order[..behind].iter().rev();
+        let near = near.take_while(|&&(start, _)| sector - start < self.size);
+        let ends = near.map(|&(_, at)| (at, self.list[at].end));
+        ends.filter(|&(_, end)| sector < end).max_by_key(|&(at, end)| (end, at))
     }
 
-    /// Empties the segment used longest ago, an empty one first, and gives it away.
-    pub fn take(&mut self) -> Option<usize> {
-        let oldest = self.list.iter().enumerate().min_by_key(|(_, s)| (s.start < s.end, s.used));
-        let at = oldest?.0;
-        self.fill(at, 0, 0);
+    /// Empties the segment used longest ago, an empty one first, and gives it away; not `but`.
+    pub fn take(&mut self, but: Option<usize>) -> Option<usize> {
+        let others = self.list.iter().enumerate().filter(|&(at, _)| Some(at) != but);
+        let at = others.min_by_key(|(_, s)| s.used)?.0;
+        self.set(at, 0, 0);
         Some(at)
     }
 
     /// Has a segment hold exactly this, or the last part of it that it can.
     pub fn fill(&mut self, at: usize, start: u64, end: u64) {
-        self.list[at].start = start.max(end.saturating_sub(self.size));
-        self.list[at].end = end;
+        self.set(at, start.max(end.saturating_sub(self.size)), end);
         self.touch(at);
     }
 
     /// Has a segment go on to `end`; its front goes when it is full.
     pub fn extend(&mut self, at: usize, end: u64) {
-        let segment = &mut self.list[at];
-        segment.end = segment.end.max(end);
-        segment.start = segment.start.max(segment.end.saturating_sub(self.size));
+        let Segment { start, end: before, .. } = self.list[at];
+        let end = end.max(before);
+        let was_empty = start >= before;
+        self.set(at, start.max(end.saturating_sub(self.size)), end);
+        if was_empty {
+            self.touch(at);
+        }
     }
 
-    /// Marks a segment as used now.
+    /// Marks a segment as used now, unless it is empty.
     pub fn touch(&mut self, at: usize) {
-        self.clock += 1;
-        self.list[at].used = self.clock;
+        let segment = &mut self.list[at];
+        if segment.start < segment.end {
+            self.clock += 1;
+            segment.used = self.clock;
+        }
     }
 
     /// What a segment holds.
@@ -171,10 +183,35 @@ impl Segments {
 
     /// Empties every segment that holds any of these sectors.
     pub fn forget(&mut self, start: u64, end: u64) {
-        for segment in &mut self.list {
-            if segment.start < end && start < segment.end {
-                *segment = Segment::default();
+        let from = start.saturating_sub(self.size);
+        let mut next = self.order.partition_point(|&(first, _)| first < from);
+        while let Some(&(first, at)) = self.order.get(next).filter(|(first, _)| *first < end) {
+            match first < end && start < self.list[at].end {
+                true => self.set(at, 0, 0),
+                false => next += 1,
             }
         }
     }
+
+    fn set(&mut self, at: usize, start: u64, end: u64) {
+        let segment = &mut self.list[at];
+        let (old, held) = (segment.start, segment.start < segment.end);
+        (segment.start, segment.end) = (start, end);
+        let holds = start < end;
+        if !holds {
+            segment.used = 0;
+        }
+        if held && holds && old == start {
+            return;
+        }
+        if held && let Ok(place) = self.order.binary_search(&(old, at)) {
+            self.order.remove(place);
+        }
+        if holds && let Err(place) = self.order.binary_search(&(start, at)) {
+            self.order.insert(place, (start, at));
+        }
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,8 @@
 //! ahead, or writes what it has reported; both go on lazily, up to the next request's arrival.
 
 mod background;
-mod serve;
+mod read;
+mod write;
 
 use std::collections::BTreeMap;
 

@@ -6,106 +6,11 @@
 //! of the zone is numbered by itself (a *unit*) and in whether slipping uses up a unit's spares.
 
 mod build;
+mod layout;
 
 use super::ModelError;
 
-/// How tracks follow each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mapping {
-    /// Every cylinder begins with the first surface.
-    #[default]
-    Cylinder,
-    /// Every second cylinder of a zone is run through backwards, so that crossing cylinders needs
-    /// no switch of heads.
-    SerpentineZone,
-    /// The same, counted from the first cylinder of the disk.
-    SerpentineDisk,
-}
-
-/// Where spare sectors are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sparing {
-    /// There are none.
-    #[default]
-    None,
-    /// Whole tracks at the end of each zone; slips and defects are numbers of tracks.
-    Tracks,
-    /// At the end of each cylinder.
-    CylinderEnd,
-    /// At the end of each track.
-    TrackEnd,
-    /// At the end of each cylinder; slips push everything behind them on.
-    CylinderEndSlipOn,
-    /// At the front of each cylinder.
-    CylinderFront,
-    /// At the front of each cylinder; slips push everything behind them on.
-    CylinderFrontSlipOn,
-    /// At the end of the disk.
-    DiskEnd,
-    /// At the end of each range of cylinders.
-    Range,
-    /// At the end of each zone.
-    Zone,
-    /// At the end of each zone; slips push everything behind them on.
-    ZoneSlipOn,
-}
-
-/// A zone: cylinders with the same number of sectors a track.
-#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ZoneLayout {
-    /// Its first cylinder.
-    pub first_cylinder: u32,
-    /// Its last cylinder.
-    pub last_cylinder: u32,
-    /// Slots a track, spares included.
-    pub sectors_per_track: u32,
-    /// Angle of its first slot, in slots.
-    #[serde(default)]
-    pub offset: f64,
-    /// How much later a track begins than the one before, in slots.
-    #[serde(default)]
-    pub track_skew: f64,
-    /// The same where a cylinder begins, instead of the track skew.
-    #[serde(default)]
-    pub cylinder_skew: f64,
-    /// Sectors at its front that have no address.
-    #[serde(default)]
-    pub reserved: u64,
-    /// Spares: per track, cylinder, range or zone (tracks for [`Sparing::Tracks`]).
-    #[serde(default)]
-    pub spares: u64,
-    /// Slipped slots (tracks for [`Sparing::Tracks`]), numbered from the zone's first.
-    #[serde(default)]
-    pub slips: Vec<u64>,
-    /// Pairs of a bad slot and the spare slot that stands for it.
-    #[serde(default)]
-    pub defects: Vec<(u64, u64)>,
-}
-
-/// All of the layout.
-#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Layout {
-    /// Surfaces with data, 1 to 255.
-    pub surfaces: u32,
-    /// Cylinders.
-    pub cylinders: u32,
-    /// How tracks follow each other.
-    #[serde(default)]
-    pub mapping: Mapping,
-    /// Where spares are.
-    #[serde(default)]
-    pub sparing: Sparing,
-    /// Cylinders that share spares, for [`Sparing::Range`].
-    #[serde(default)]
-    pub range: u32,
-    /// The zones, outermost first.
-    #[serde(default)]
-    pub zones: Vec<ZoneLayout>,
-}
+pub use layout::{Layout, Mapping, Sparing, ZoneLayout};
 
 #[derive(Debug, Clone)]
 struct Zone {
@@ -183,6 +88,17 @@ impl Geometry {
     pub fn mean_track(&self) -> f64 {
         let sum: f64 = self.zones.iter().map(|z| z.spt as f64 * z.sectors as f64).sum();
         sum / self.sectors.max(1) as f64
+    }
+
+    /// Slots of the longest track.
+    pub fn longest_track(&self) -> u32 {
+        self.zones.iter().map(|z| z.spt as u32).max().unwrap_or(0)
+    }
+
+    /// The number of the track that `place` is on, in the order of addresses.
+    pub fn track(&self, place: &Place) -> u64 {
+        let zone = &self.zones[place.zone as usize];
+        u64::from(zone.first_cylinder) * self.surfaces + place.zone_slot / zone.spt
     }
 
     /// Where a sector lies; one beyond the end lies where the last one does.

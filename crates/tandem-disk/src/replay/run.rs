@@ -1,6 +1,6 @@
 //! Submitting requests and taking completions.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::drive::{Completion, Drive};
 use crate::request::{Nanos, SECTOR};
@@ -89,7 +89,7 @@ pub fn replay(
         drive,
         each,
         collector: Collector::default(),
-        open: HashMap::new(),
+        open: FxHashMap::default(),
         now: 0,
         number: 0,
     };
@@ -126,7 +126,7 @@ struct Run<'a> {
     drive: &'a mut Drive,
     each: &'a mut dyn FnMut(&Finished) -> std::io::Result<()>,
     collector: Collector,
-    open: HashMap<u64, Record>,
+    open: FxHashMap<u64, Record>,
     now: Nanos,
     number: u64,
 }

@@ -4,19 +4,14 @@
 use std::io::Write;
 
 use super::lines::{Input, Lines, Output, fixed};
-use super::pairing::{Action, Event, Pairing, Unpairing};
+use super::pairing::{Action, Encode, Event, Pairing, Writer};
 use super::{At, Operation, Origin, Record, Sink, TraceError, sectors};
 use crate::request::SECTOR;
 
 /// Reads records.
 pub fn read(input: Input, origin: Origin) -> impl Iterator<Item = Result<Record, TraceError>> {
-    let mut reader = Reader {
-        lines: Lines::new(input, origin),
-        pairing: Pairing::default(),
-        ended: false,
-        queued: false,
-        issued: false,
-    };
+    let mut reader =
+        Reader { lines: Lines::new(input, origin), pairing: Pairing::default(), ended: false };
     std::iter::from_fn(move || reader.next().transpose())
 }
 
@@ -24,8 +19,6 @@ struct Reader {
     lines: Lines,
     pairing: Pairing,
     ended: bool,
-    queued: bool,
-    issued: bool,
 }
 
 impl Reader {
@@ -39,11 +32,10 @@ impl Reader {
             }
             let Some(line) = self.lines.next_line()? else {
                 self.ended = true;
-                if self.queued && !self.issued {
-                    let why = "holds no issues (D), only what was queued: trace with -a issue";
-                    return Err(self.lines.error(why));
+                match self.pairing.lack() {
+                    Some(why) => return Err(self.lines.error(why)),
+                    None => continue,
                 }
-                continue;
             };
             // The summary behind the events.
             if line.starts_with("CPU") || line.starts_with("Total") {
@@ -66,13 +58,12 @@ impl Reader {
             "D" => Action::Issue,
             "C" => Action::Complete,
             "Q" => {
-                self.queued = true;
+                self.pairing.queue();
                 return Ok(());
             }
             other if other.len() <= 2 => return Ok(()),
             _ => return self.odd(line, &fields),
         };
-        self.issued |= action == Action::Issue;
         let wrong = |what: &str| self.lines.error(format!("no {what} in `{line}`"));
         let device = device_of(device).ok_or_else(|| wrong("device"))?;
         let time = fixed(time, 9).ok_or_else(|| wrong("time"))?;
@@ -124,21 +115,19 @@ fn operation_of(rwbs: &str) -> Option<Operation> {
 }
 
 /// Writes records.
-pub struct Writer {
-    output: Output,
-    origin: Origin,
-    events: Unpairing,
-    sequence: u64,
-    count: u64,
+pub fn writer(output: Output, origin: Origin) -> impl Sink {
+    Writer::of(Encoder { output, origin, sequence: 0 })
 }
 
-impl Writer {
-    /// To an output.
-    pub fn new(output: Output, origin: Origin) -> Writer {
-        Writer { output, origin, events: Unpairing::default(), sequence: 0, count: 0 }
-    }
+/// Writes events as lines.
+struct Encoder {
+    output: Output,
+    origin: Origin,
+    sequence: u64,
+}
 
-    fn put(&mut self, event: &Event) -> Result<(), TraceError> {
+impl Encode for Encoder {
+    fn put(&mut self, event: &Event, record: u64) -> Result<(), TraceError> {
         self.sequence += 1;
         let rwbs = match event.operation {
             Operation::Read => "R",
@@ -150,8 +139,8 @@ impl Writer {
             Action::Issue => ("D", 1, "[tandem]"),
             Action::Complete => ("C", 0, "[0]"),
         };
-        let sector = sectors(&self.origin, self.count, event.offset)?;
-        let length = sectors(&self.origin, self.count, event.length)?;
+        let sector = sectors(&self.origin, record, event.offset)?;
+        let length = sectors(&self.origin, record, event.length)?;
         let extent = match event.operation {
             Operation::Flush => String::new(),
             _ => format!("{sector} + {length} "),
@@ -166,20 +155,10 @@ impl Writer {
             event.time / 1_000_000_000,
             event.time % 1_000_000_000,
         )
-        .map_err(|e| self.origin.io(At::Record(self.count), e))
-    }
-}
-
-impl Sink for Writer {
-    fn write(&mut self, record: &Record) -> Result<(), TraceError> {
-        self.count += 1;
-        let events = self.events.add(record);
-        events.iter().try_for_each(|event| self.put(event))
+        .map_err(|e| self.origin.io(At::Record(record), e))
     }
 
-    fn finish(mut self: Box<Self>) -> Result<(), TraceError> {
-        let events = self.events.rest();
-        events.iter().try_for_each(|event| self.put(event))?;
+    fn close(&mut self) -> Result<(), TraceError> {
         self.output.flush().map_err(|e| self.origin.io(At::File, e))
     }
 }

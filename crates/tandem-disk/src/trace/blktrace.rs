@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
 use super::lines::{Input, Output};
-use super::pairing::{Action, Event, Pairing, Unpairing};
+use super::pairing::{Action, Encode, Event, Pairing, Writer};
 use super::{At, Operation, Origin, Record, Sink, TraceError, sectors};
 use crate::request::SECTOR;
 
@@ -34,8 +34,6 @@ pub fn read(inputs: Vec<(Input, Origin)>) -> impl Iterator<Item = Result<Record,
         started: false,
         base: None,
         pairing: Pairing::default(),
-        queued: false,
-        issued: false,
     };
     std::iter::from_fn(move || reader.next().transpose())
 }
@@ -131,8 +129,6 @@ struct Reader {
     started: bool,
     base: Option<u64>,
     pairing: Pairing,
-    queued: bool,
-    issued: bool,
 }
 
 impl Reader {
@@ -148,11 +144,8 @@ impl Reader {
                 return Ok(Some(record));
             }
             let Some(((time, at), raw)) = self.next.pop_first() else {
-                if self.queued && !self.issued {
-                    let why = "holds no issues (D), only what was queued: trace with -a issue";
-                    return Err(self.files[0].error(why));
-                }
-                return Ok(None);
+                let lack = self.pairing.lack();
+                return lack.map_or(Ok(None), |why| Err(self.files[0].error(why)));
             };
             self.fetch(at)?;
             self.event(time, at, raw)?;
@@ -171,12 +164,11 @@ impl Reader {
             ISSUE => Action::Issue,
             COMPLETE => Action::Complete,
             QUEUE => {
-                self.queued = true;
+                self.pairing.queue();
                 return Ok(());
             }
             _ => return Ok(()),
         };
-        self.issued |= action == Action::Issue;
         let operation = if raw.action & TC_DISCARD != 0 {
             Operation::Discard
         } else if raw.bytes == 0 && raw.action & TC_FLUSH != 0 {
@@ -200,21 +192,19 @@ impl Reader {
 }
 
 /// Writes records, little-endian, as one CPU's file.
-pub struct Writer {
-    output: Output,
-    origin: Origin,
-    events: Unpairing,
-    sequence: u32,
-    count: u64,
+pub fn writer(output: Output, origin: Origin) -> impl Sink {
+    Writer::of(Encoder { output, origin, sequence: 0 })
 }
 
-impl Writer {
-    /// To an output.
-    pub fn new(output: Output, origin: Origin) -> Writer {
-        Writer { output, origin, events: Unpairing::default(), sequence: 0, count: 0 }
-    }
+/// Writes events as the kernel's records.
+struct Encoder {
+    output: Output,
+    origin: Origin,
+    sequence: u32,
+}
 
-    fn put(&mut self, event: &Event) -> Result<(), TraceError> {
+impl Encode for Encoder {
+    fn put(&mut self, event: &Event, record: u64) -> Result<(), TraceError> {
         self.sequence = self.sequence.wrapping_add(1);
         let kind = match event.operation {
             Operation::Read => TC_READ,
@@ -228,9 +218,9 @@ impl Writer {
         };
         let bytes = u32::try_from(event.length).map_err(|_| {
             let why = format!("{} bytes are more than this format can hold", event.length);
-            self.origin.error(At::Record(self.count), why)
+            self.origin.error(At::Record(record), why)
         })?;
-        let sector = sectors(&self.origin, self.count, event.offset)?;
+        let sector = sectors(&self.origin, record, event.offset)?;
         let mut raw = Vec::with_capacity(BYTES);
         raw.extend_from_slice(&MAGIC.to_le_bytes());
         raw.extend_from_slice(&self.sequence.to_le_bytes());
@@ -239,20 +229,10 @@ impl Writer {
         for word in [bytes, kind | TC_FS | action, 1, event.device, 0, 0] {
             raw.extend_from_slice(&word.to_le_bytes());
         }
-        self.output.write_all(&raw).map_err(|e| self.origin.io(At::Record(self.count), e))
-    }
-}
-
-impl Sink for Writer {
-    fn write(&mut self, record: &Record) -> Result<(), TraceError> {
-        self.count += 1;
-        let events = self.events.add(record);
-        events.iter().try_for_each(|event| self.put(event))
+        self.output.write_all(&raw).map_err(|e| self.origin.io(At::Record(record), e))
     }
 
-    fn finish(mut self: Box<Self>) -> Result<(), TraceError> {
-        let events = self.events.rest();
-        events.iter().try_for_each(|event| self.put(event))?;
+    fn close(&mut self) -> Result<(), TraceError> {
         self.output.flush().map_err(|e| self.origin.io(At::File, e))
     }
 }

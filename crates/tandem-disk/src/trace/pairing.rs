@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{Operation, Record};
+use super::{Operation, Record, Sink, TraceError};
 use crate::request::Nanos;
 
 /// Requests under way at once, beyond which the oldest is given up: more than any queue is deep.
@@ -34,13 +34,27 @@ pub(super) struct Pairing {
     open: VecDeque<(Record, bool)>,
     first: u64,
     by_key: HashMap<Key, VecDeque<u64>>,
+    queued: bool,
+    issued: bool,
 }
 
 impl Pairing {
+    /// A request was queued (Q): it is counted when it is issued.
+    pub fn queue(&mut self) {
+        self.queued = true;
+    }
+
+    /// Why there are no requests although something was queued.
+    pub fn lack(&self) -> Option<&'static str> {
+        let why = "holds no issues (D), only what was queued: trace with -a issue";
+        (self.queued && !self.issued).then_some(why)
+    }
+
     pub fn add(&mut self, event: &Event) {
         let key = (event.device, event.operation, event.offset);
         match event.action {
             Action::Issue => {
+                self.issued = true;
                 let Event { time, operation, offset, length, device, .. } = *event;
                 let record =
                     Record { time, operation, offset, length, service: None, hit: None, device };
@@ -84,16 +98,52 @@ impl Pairing {
     }
 }
 
+/// A format that has issues and completions apart.
+pub(super) trait Encode: Send {
+    /// Writes an event of the record with this number, from 1.
+    fn put(&mut self, event: &Event, record: u64) -> Result<(), TraceError>;
+
+    /// Writes what is left.
+    fn close(&mut self) -> Result<(), TraceError>;
+}
+
+/// Writes requests as events.
+pub(super) struct Writer<E> {
+    encoder: E,
+    events: Unpairing,
+    count: u64,
+}
+
+impl<E> Writer<E> {
+    pub fn of(encoder: E) -> Writer<E> {
+        Writer { encoder, events: Unpairing::default(), count: 0 }
+    }
+}
+
+impl<E: Encode> Sink for Writer<E> {
+    fn write(&mut self, record: &Record) -> Result<(), TraceError> {
+        self.count += 1;
+        let events = self.events.add(record);
+        events.iter().try_for_each(|event| self.encoder.put(event, self.count))
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), TraceError> {
+        let events = self.events.rest();
+        events.iter().try_for_each(|event| self.encoder.put(event, self.count))?;
+        self.encoder.close()
+    }
+}
+
 /// Requests as events in order of time: each one's completion is held until its time comes.
 #[derive(Default)]
-pub(super) struct Unpairing {
+struct Unpairing {
     due: std::collections::BTreeMap<(Nanos, u64), Record>,
     count: u64,
 }
 
 impl Unpairing {
     /// The events up to a request's issue, that one last.
-    pub fn add(&mut self, record: &Record) -> Vec<Event> {
+    fn add(&mut self, record: &Record) -> Vec<Event> {
         let mut out = self.until(record.time);
         out.push(event(record, Action::Issue, record.time));
         if let Some(finish) = record.finish() {
@@ -104,7 +154,7 @@ impl Unpairing {
     }
 
     /// The completions that are left.
-    pub fn rest(&mut self) -> Vec<Event> {
+    fn rest(&mut self) -> Vec<Event> {
         self.until(Nanos::MAX)
     }
 

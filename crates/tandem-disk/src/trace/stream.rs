@@ -233,8 +233,8 @@ pub fn create(path: &Path, format: Format) -> Result<Box<dyn Sink>, TraceError> 
     Ok(match format {
         Format::Tandem => Box::new(own::Writer::new(output, origin)?),
         Format::Disksim => Box::new(disksim::Writer::new(output, origin)),
-        Format::Blkparse => Box::new(blkparse::Writer::new(output, origin)),
-        Format::Blktrace => Box::new(blktrace::Writer::new(output, origin)),
+        Format::Blkparse => Box::new(blkparse::writer(output, origin)),
+        Format::Blktrace => Box::new(blktrace::writer(output, origin)),
         Format::Fio2 => Box::new(fio::Writer::new(output, origin, 2)),
         Format::Fio3 => Box::new(fio::Writer::new(output, origin, 3)),
         Format::Msr => Box::new(msr::Writer::new(output, origin)),

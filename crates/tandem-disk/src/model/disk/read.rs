@@ -1,6 +1,6 @@
-//! Serving one request.
+//! Serving reads.
 
-use super::{Ahead, Dirty, HardDisk};
+use super::{Ahead, HardDisk};
 use crate::model::cache::WriteReporting;
 use crate::model::geometry::Place;
 use crate::model::mechanics::Pass;
@@ -120,7 +120,7 @@ impl HardDisk {
         let free = command + self.costs.read_disconnect[after];
         let mut bus = Bus { sector: self.costs.sector, free: free + self.costs.reselection };
         let mut service = Service::default();
-        let segment = self.segments.take();
+        let segment = self.segments.take(None);
         if let Some(segment) = segment {
             self.segments.fill(segment, request.sector, request.sector);
         }
@@ -207,135 +207,6 @@ impl HardDisk {
         (from < end).then_some((from, end))
     }
 
-    pub(super) fn write(&mut self, at: Nanos, request: &Request) -> Service {
-        if request.sectors == 0 {
-            let after = usize::from(self.after_write);
-            return Service { finish: at + self.costs.write_hit[after], ..Service::default() };
-        }
-        match self.cache.writes {
-            WriteReporting::Medium => self.write_through(at, request),
-            WriteReporting::Sequential => self.write_sequential(at, request),
-            WriteReporting::Memory => self.write_memory(at, request),
-        }
-    }
-
-    fn write_through(&mut self, at: Nanos, request: &Request) -> Service {
-        self.stop_reading_ahead(at);
-        let command = at + self.costs.write_miss[usize::from(self.after_write)];
-        self.head_time = self.head_time.max(command);
-        let data = command + self.costs.preparation + request.sectors * self.costs.sector;
-        let ready = self.write_ready(request, data);
-        let mut service = Service::default();
-        let mut next = request.sector;
-        while next < request.end() {
-            let left = request.end() - next;
-            let (mut pass, place) =
-                self.mechanics.pass(&self.geometry, next, left, self.head_time, Some(ready));
-            self.mechanics.settle_on(&place);
-            if next == request.sector && self.cache.zero_latency && pass.landed >= data {
-                let under = self.mechanics.slot_under(pass.landed, &place);
-                if under > place.slot {
-                    let landed = self.geometry.sector_at(&place, under);
-                    let tail = (pass.sector + pass.sectors).saturating_sub(landed);
-                    pass.end -= self.mechanics.slots(&place, tail);
-                }
-            }
-            account(&mut service, &pass);
-            self.head_time = pass.end;
-            next += pass.sectors;
-        }
-        self.keep_written(request, false);
-        service.finish = self.head_time.max(data) + self.costs.write_completion;
-        service
-    }
-
-    fn write_sequential(&mut self, at: Nanos, request: &Request) -> Service {
-        let after = usize::from(self.after_write);
-        let appends = self.cache.combine_writes
-            && !self.dirty.is_empty()
-            && self.stream.is_some_and(|(_, end)| end == request.sector)
-            && self.dirty_sectors + request.sectors <= self.segments.size();
-        let command = at + self.costs.write_hit[after];
-        let start = if self.is_busy_writing(at) && !appends {
-            self.finish_writing(at, true);
-            (command + self.costs.write_disconnect).max(self.head_time) + self.costs.reselection
-        } else {
-            self.stop_reading_ahead_unless(at, appends);
-            command + self.costs.preparation
-        };
-        self.report_early(request, command, start, appends)
-    }
-
-    fn write_memory(&mut self, at: Nanos, request: &Request) -> Service {
-        let command = at + self.costs.write_hit[usize::from(self.after_write)];
-        self.stop_reading_ahead_unless(at, !self.dirty.is_empty());
-        let full = self.dirty_sectors + request.sectors > self.cache.dirty_sectors;
-        let mut start = command + self.costs.preparation;
-        if full {
-            self.make_room(request.sectors);
-            start = start.max(self.head_time);
-        }
-        self.report_early(request, command, start, false)
-    }
-
-    fn report_early(
-        &mut self,
-        request: &Request,
-        begin: Nanos,
-        start: Nanos,
-        appends: bool,
-    ) -> Service {
-        let data = start + request.sectors * self.costs.sector;
-        let ready = self.write_ready(request, data);
-        self.keep_written(request, appends);
-        self.add_dirty(request.sector, Dirty { end: request.end(), begin, ready });
-        let finish = data + self.costs.write_completion;
-        Service { finish, cached: Cached::Hit, ..Service::default() }
-    }
-
-    /// When the medium may begin with a write whose last sector is in memory at `data`: not so
-    /// early that the head overtakes the bus.
-    fn write_ready(&self, request: &Request, data: Nanos) -> Nanos {
-        let place = self.geometry.locate(request.sector);
-        data.saturating_sub(self.mechanics.slots(&place, request.sectors - 1))
-    }
-
-    fn keep_written(&mut self, request: &Request, appends: bool) {
-        if let (Some((segment, _)), true) = (self.stream, appends) {
-            self.segments.extend(segment, request.end());
-            self.stream = Some((segment, request.end()));
-            return;
-        }
-        self.segments.forget(request.sector, request.end());
-        let segment = if self.cache.write_segment { None } else { self.segments.take() };
-        if let Some(segment) = segment {
-            if self.cache.hits_on_written {
-                self.segments.fill(segment, request.sector, request.end());
-            }
-        }
-        self.stream = Some((segment.unwrap_or(0), request.end()));
-    }
-
-    pub(super) fn flush(&mut self, at: Nanos) -> Service {
-        let command = at + self.costs.write_hit[usize::from(self.after_write)];
-        if !self.dirty.is_empty() {
-            self.stop_reading_ahead(at);
-            self.finish_writing(at, true);
-        }
-        Service { finish: self.done_writing(command), ..Service::default() }
-    }
-
-    fn done_writing(&self, command: Nanos) -> Nanos {
-        if self.ahead.is_some() { command } else { command.max(self.head_time) }
-    }
-
-    pub(super) fn discard(&mut self, at: Nanos, request: &Request) -> Service {
-        self.segments.forget(request.sector, request.end());
-        self.forget_dirty(request.sector, request.end());
-        let finish = at + self.costs.write_hit[usize::from(self.after_write)];
-        Service { finish, cached: Cached::Hit, ..Service::default() }
-    }
-
     /// A read that begins where reading ahead is now.
     fn arriving(&self, request: &Request) -> Option<(usize, u64)> {
         let ahead = self.ahead.filter(|ahead| ahead.next == request.sector)?;
@@ -347,19 +218,13 @@ impl HardDisk {
     }
 
     /// Whether dirty data keep the head from other work at `at`.
-    fn is_busy_writing(&self, at: Nanos) -> bool {
+    pub(super) fn is_busy_writing(&self, at: Nanos) -> bool {
         !self.dirty.is_empty()
             && (self.head_time <= at || self.cache.writes != WriteReporting::Memory)
     }
-
-    fn stop_reading_ahead_unless(&mut self, at: Nanos, writing: bool) {
-        if !writing {
-            self.stop_reading_ahead(at);
-        }
-    }
 }
 
-fn account(service: &mut Service, pass: &Pass) {
+pub(super) fn account(service: &mut Service, pass: &Pass) {
     service.seek_distance += u64::from(pass.distance);
     service.seek += pass.landed - pass.begin;
     service.rotation += pass.start - pass.landed;
