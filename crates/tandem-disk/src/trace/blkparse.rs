@@ -67,15 +67,15 @@ impl Reader {
         let wrong = |what: &str| self.lines.error(format!("no {what} in `{line}`"));
         let device = device_of(device).ok_or_else(|| wrong("device"))?;
         let time = fixed(time, 9).ok_or_else(|| wrong("time"))?;
-        let Some(operation) = operation_of(rwbs) else { return Ok(()) };
         let rest = &fields[7..];
-        let (sector, count) = match *rest {
-            [sector, "+", count, ..] => {
+        let (operation, sector, count) = match (rest, operation_of(rwbs)) {
+            (&[sector, "+", count, ..], Some(operation)) => {
                 let number = |text: &str, what: &str| text.parse().map_err(|_| wrong(what));
-                (number(sector, "sector")?, number(count, "number of sectors")?)
+                (operation, number(sector, "sector")?, number(count, "number of sectors")?)
             }
-            _ if operation == Operation::Flush => (0u64, 0u64),
-            _ => return Err(wrong("sector and number of sectors")),
+            // A flush has no sectors. Another request without any is what has been flushed for.
+            (_, _) if rwbs.starts_with('F') => (Operation::Flush, 0u64, 0u64),
+            _ => return Ok(()),
         };
         let bytes = |sectors: u64| sectors.checked_mul(SECTOR).ok_or_else(|| wrong("real sector"));
         let (offset, length) = (bytes(sector)?, bytes(count)?);
@@ -99,7 +99,7 @@ fn device_of(text: &str) -> Option<u32> {
     (major < 1 << 12 && minor < 1 << 20).then_some(major << 20 | minor)
 }
 
-/// What blkparse's letters ask for: F before the direction is a flush before it.
+/// What blkparse's letters ask for; an F before the direction is a flush before it.
 fn operation_of(rwbs: &str) -> Option<Operation> {
     if rwbs.contains('D') {
         Some(Operation::Discard)

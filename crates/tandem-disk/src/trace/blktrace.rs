@@ -173,6 +173,9 @@ impl Reader {
             Operation::Discard
         } else if raw.bytes == 0 && raw.action & TC_FLUSH != 0 {
             Operation::Flush
+        } else if raw.bytes == 0 {
+            // What has been flushed for is reported once more, as a write of nothing.
+            return Ok(());
         } else if raw.action & TC_WRITE != 0 {
             Operation::Write
         } else if raw.action & TC_READ != 0 {
@@ -210,7 +213,8 @@ impl Encode for Encoder {
             Operation::Read => TC_READ,
             Operation::Write => TC_WRITE,
             Operation::Discard => TC_WRITE | TC_DISCARD,
-            Operation::Flush => TC_WRITE | TC_FLUSH,
+            // As the kernel has it: no flush is a write.
+            Operation::Flush => TC_READ | TC_FLUSH,
         };
         let action = match event.action {
             Action::Issue => ISSUE | TC_ISSUE,

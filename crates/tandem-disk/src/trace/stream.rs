@@ -28,7 +28,9 @@ pub struct Options {
 /// Files that cannot be opened, and what is no trace. What is wrong further on comes with the
 /// records, out-of-order times among it.
 pub fn open(path: &Path, options: Options) -> Result<(Format, Records), TraceError> {
-    let siblings = per_cpu(path);
+    let mut siblings = per_cpu(path);
+    // A CPU that had nothing to do leaves an empty file.
+    siblings.retain(|file| std::fs::metadata(file).map_or(true, |meta| meta.len() > 0));
     let first = siblings.first().map_or(path, PathBuf::as_path);
     let (input, format, origin) = input(first)?;
     let format = match options.format.or(format) {

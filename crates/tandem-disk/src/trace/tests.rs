@@ -212,3 +212,50 @@ fn blktrace_cut_off_and_of_several_cpus() {
     std::fs::write(&path, &bytes[..100]).unwrap();
     assert!(read(&path).unwrap_err().to_string().contains("byte 96: cut off: 4 of 48"));
 }
+
+/// What Linux 6.18 reports of a flush, as blkparse 1.3.0 prints it.
+#[test]
+fn a_flush_as_the_kernel_traces_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.txt");
+    let text = "  7,1    1      173     0.003721143 24504  D  WS 0 + 8 [(null)]
+  7,1    1      174     0.003725141 24504  Q FWS [(null)]
+  7,1    1      175     0.003725583 24504  G FWS [(null)]
+  7,1    1      176     0.003726500 24504  D  FN [(null)]
+  7,1    1      184     0.003742411    22  C  FN 0 [0]
+  7,1    1      185     0.003744635    22  C  WS 0 [0]
+  7,1    1      186     0.003749143    22  C  WS 0 + 8 [0]
+  7,1    1      188     0.023220386 24504  P   N [(null)]
+  7,1    1      189     0.023221398 24504  U   N [(null)] 1
+";
+    std::fs::write(&path, text).unwrap();
+    let found = read(&path).unwrap();
+    let service = |at: usize| found[at].service;
+    assert_eq!(
+        found.iter().map(|r| r.operation).collect::<Vec<_>>(),
+        [Operation::Write, Operation::Flush]
+    );
+    assert_eq!((service(0), service(1)), (Some(28_000), Some(15_911)));
+    // The same in binary, beside the empty file of a CPU that had nothing to do.
+    let raw = |time: u64, sector: u64, bytes: u32, action: u32| {
+        let mut raw = Vec::new();
+        raw.extend_from_slice(&blktrace::MAGIC.to_le_bytes());
+        raw.extend_from_slice(&0u32.to_le_bytes());
+        raw.extend_from_slice(&time.to_le_bytes());
+        raw.extend_from_slice(&sector.to_le_bytes());
+        [bytes, action, 1, 7 << 20 | 1, 1, 0].iter().for_each(|w| raw.extend(w.to_le_bytes()));
+        raw
+    };
+    let events = [
+        raw(1000, 0, 4096, 0x014a_0007),
+        raw(2000, 0, 0, 0x0145_0007),
+        raw(3000, 0, 0, 0x0185_0008),
+        raw(4000, 0, 0, 0x018a_0008),
+        raw(5000, 0, 4096, 0x018a_0008),
+    ];
+    std::fs::write(dir.path().join("b.blktrace.0"), []).unwrap();
+    std::fs::write(dir.path().join("b.blktrace.1"), events.concat()).unwrap();
+    let found = read(&dir.path().join("b.blktrace.0")).unwrap();
+    let services: Vec<_> = found.iter().map(|r| (r.operation, r.service)).collect();
+    assert_eq!(services, [(Operation::Write, Some(4000)), (Operation::Flush, Some(1000))]);
+}

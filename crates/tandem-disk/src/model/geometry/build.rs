@@ -4,6 +4,8 @@ use super::{Geometry, Layout, ModelError, Sparing, Zone, ZoneLayout};
 
 const MAX_TRACK: u32 = 1 << 20;
 const MAX_CYLINDERS: u32 = 1 << 26;
+/// Units of a zone, up to which the first sector of each is kept.
+const MAX_STARTS: u64 = 1 << 20;
 
 pub(super) fn geometry(layout: &Layout) -> Result<Geometry, ModelError> {
     if !(1..=255).contains(&layout.surfaces) {
@@ -75,7 +77,7 @@ fn zone(layout: &Layout, from: &ZoneLayout, first_sector: u64) -> Result<Zone, M
             (start, len, before - len)
         })
         .collect();
-    Ok(Zone {
+    let mut zone = Zone {
         first_sector,
         sectors,
         first_cylinder: from.first_cylinder,
@@ -91,7 +93,13 @@ fn zone(layout: &Layout, from: &ZoneLayout, first_sector: u64) -> Result<Zone, M
         turned_by: if turns { slips.iter().map(|&(start, _)| start).collect() } else { Vec::new() },
         turn_by_track: layout.sparing == TrackEnd,
         remapped: remapped(layout.sparing, from, spt, total)?,
-    })
+        starts: Vec::new(),
+    };
+    let units = total.div_ceil(zone.unit_slots) + 1;
+    if units <= MAX_STARTS && !zone.skipped.is_empty() {
+        zone.starts = (0..units).map(|unit| zone.find_start(unit)).collect();
+    }
+    Ok(zone)
 }
 
 /// Runs of slipped slots, in order.
