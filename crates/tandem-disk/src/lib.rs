@@ -12,6 +12,7 @@ pub mod crash;
 pub mod drive;
 pub mod emulate;
 pub mod fault;
+pub mod map;
 pub mod model;
 pub mod profile;
 pub mod replay;

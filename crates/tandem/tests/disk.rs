@@ -77,3 +77,70 @@ fn what_cannot_be_is_said() {
     let scaled = tandem(&[&"replay", &trace, &"--profile", &"st34310a", &"--scale"]);
     assert!(scaled.status.success());
 }
+
+/// A picture's width, height, and pixels as red, green, blue.
+fn pixels(path: &Path) -> (u32, u32, Vec<u8>) {
+    let file = std::io::BufReader::new(std::fs::File::open(path).unwrap());
+    let mut reader = png::Decoder::new(file).read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut pixels).unwrap();
+    (info.width, info.height, pixels)
+}
+
+#[test]
+fn a_map_as_pictures_text_and_figures() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = data("cheetah9LP.trace");
+    let svg = dir.path().join("map.svg");
+    assert!(tandem(&[&"map", &trace, &"--out", &svg, &"-p", &"st39102lw"]).status.success());
+    let text = std::fs::read_to_string(&svg).unwrap();
+    assert!(text.starts_with("<svg") && text.ends_with("</svg>\n"), "{}", text.len());
+    for label in ["6,594 reads", "3,406 writes", "random", "cylinders", "service times", "track"] {
+        assert!(text.contains(label), "{label}");
+    }
+    let image = dir.path().join("map.png");
+    let only = "addresses,throughput";
+    assert!(tandem(&[&"map", &trace, &"--out", &image, &"--only", &only]).status.success());
+    let (width, height, pixels) = pixels(&image);
+    assert_eq!((width, height), (1000, 60 + 3 * 420));
+    // Reads are drawn in the first chart, writes in the second, and neither in the other's.
+    let colored = |rows: std::ops::Range<usize>, color: fn(&[u8]) -> bool| {
+        let row = width as usize * 3;
+        pixels[rows.start * row..rows.end * row].chunks(3).filter(|p| color(p)).count()
+    };
+    let blue: fn(&[u8]) -> bool = |p| p[2] > p[0] + 60;
+    let red: fn(&[u8]) -> bool = |p| p[0] > p[2] + 60;
+    assert!(colored(60..480, blue) > 6594 && colored(480..900, red) > 3406);
+    assert_eq!((colored(60..480, red), colored(480..900, blue)), (0, 0));
+    let text = tandem(&[&"map", &trace]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(
+        text.contains("writes: address, GiB against seconds") && text.contains("99.9 %"),
+        "{text}"
+    );
+    let figures = json(&[&"map", &trace, &"--json"]);
+    let classes = figures["kinds"]["reads"]["classes"].as_array().unwrap();
+    let sum: u64 = classes.iter().map(|class| class["requests"].as_u64().unwrap()).sum();
+    assert_eq!((classes.len(), sum), (3, 6594));
+}
+
+#[test]
+fn a_map_that_cannot_be_drawn() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = data("cheetah9LP.trace");
+    let said = |args: &[&dyn AsRef<std::ffi::OsStr>]| {
+        let output = tandem(args);
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(said(&[&"map", &trace, &"--out", &"map.jpg"]).contains(".png"));
+    assert!(said(&[&"map", &trace, &"-p", &"ssd-nvme"]).contains("--track"));
+    assert!(said(&[&"map", &trace, &"-p", &"st34310a"]).contains("st34310a"));
+    assert!(said(&[&"map", &trace, &"--device", &"8:0"]).contains("no requests"));
+    let untimed = dir.path().join("t.iolog");
+    assert!(tandem(&[&"convert", &trace, &untimed]).status.success());
+    let svg = dir.path().join("map.svg");
+    let only = "services";
+    assert!(said(&[&"map", &untimed, &"--out", &svg, &"--only", &only]).contains("nothing"));
+    assert!(!svg.exists());
+}

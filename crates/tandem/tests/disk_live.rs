@@ -212,6 +212,8 @@ fn what_cannot_be() {
     emulate(&["image", "--mount", mount, "--size", "1M", "--faults", "read:melt"]).says(&["melt"]);
     emulate(&["image", "--mount", mount, "--size", "90G", "--profile", "st34310a"])
         .says(&["st34310a", "do not fit"]);
+    emulate(&["image", "--mount", mount, "--size", "0"]).says(&["0 bytes", "sectors"]);
+    emulate(&["image", "--mount", mount, "--size", "1000"]).says(&["1000 bytes", "sectors"]);
     assert!(!dir.path().join("image").exists());
     let missing = run(Command::new(TANDEM).args(["disk", "trace", "--out", "t"])).must_fail();
     missing.says(&["COMMAND"]);

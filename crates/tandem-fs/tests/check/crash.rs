@@ -1,78 +1,42 @@
 //! What a crash leaves is sound: every state of M between two of its writes, and with the last one
 //! torn.
 
-use std::io;
 use std::sync::Arc;
 
-use tandem_device::{Device, DeviceStats, MemoryDevice};
+use tandem_device::{Device, MemoryDevice};
+use tandem_disk::crash::{Change, Recorder, Store};
 use tandem_fs::check::{CheckOptions, ProblemKind, check};
 use tandem_fs::{MkfsOptions, MountOptions, Volume};
 
 use crate::churn::churn;
 use crate::rig::{Numbers, Steady};
 
-/// A device that keeps every write.
-struct Recorder {
-    inner: MemoryDevice,
-    writes: std::sync::Mutex<Vec<(u64, Vec<u8>)>>,
-}
-
-impl Device for Recorder {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn size(&self) -> u64 {
-        self.inner.size()
-    }
-
-    fn read_at(&self, buf: &mut [u8], off: u64) -> io::Result<()> {
-        self.inner.read_at(buf, off)
-    }
-
-    fn write_at(&self, buf: &[u8], off: u64) -> io::Result<()> {
-        self.writes.lock().unwrap().push((off, buf.to_vec()));
-        self.inner.write_at(buf, off)
-    }
-
-    fn write_vectored_at(&self, bufs: &[io::IoSlice<'_>], off: u64) -> io::Result<()> {
-        let bytes: Vec<u8> = bufs.iter().flat_map(|buf| buf.iter().copied()).collect();
-        self.write_at(&bytes, off)
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn discard(&self, _: u64, _: u64) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn read_only(&self) -> bool {
-        false
-    }
-
-    fn stats(&self) -> DeviceStats {
-        self.inner.stats()
-    }
+/// What was written to the first device, in order.
+fn writes(recorder: &Recorder) -> Vec<(u64, Arc<[u8]>)> {
+    let events = recorder.history().events.into_iter();
+    let writes = events.filter_map(|event| match event.change {
+        Change::Write(at, bytes) => Some((at, bytes)),
+        Change::Discard(..) | Change::Flush => None,
+    });
+    writes.collect()
 }
 
 /// Makes a volume and works on it; returns how many writes made it.
 fn work(
-    meta: &Arc<Recorder>,
+    recorder: &Recorder,
     data: &Arc<dyn Device>,
     hash_bits: u8,
     numbers: &mut Numbers,
 ) -> usize {
     let env: Arc<Steady> = Arc::default();
-    let device: Arc<dyn Device> = Arc::clone(meta) as _;
+    let device = recorder.device(0);
     let options = MkfsOptions {
         metadata_size: Some(4 << 20),
         hash_bits: Some(hash_bits),
         ..MkfsOptions::default()
     };
     Volume::mkfs(Arc::clone(&device), Some(Arc::clone(data)), &options, env.clone()).unwrap();
-    let made = meta.writes.lock().unwrap().len();
+    let made = writes(recorder).len();
     for round in 0..4 {
         let checkpoint = std::time::Duration::from_millis(5);
         let opts = MountOptions { background: false, checkpoint, ..MountOptions::default() };
@@ -97,11 +61,10 @@ fn every_state_between_two_writes_is_sound() {
 }
 
 fn replay(seed: u64, hash_bits: u8) {
-    let inner = MemoryDevice::new("meta", 4 << 20);
-    let meta = Arc::new(Recorder { inner, writes: Default::default() });
+    let recorder = Recorder::new(vec![Store::new(4 << 20)]);
     let data: Arc<dyn Device> = Arc::new(MemoryDevice::new("data", 64 << 20));
-    let made = work(&meta, &data, hash_bits, &mut Numbers(seed));
-    let writes = std::mem::take(&mut *meta.writes.lock().unwrap());
+    let made = work(&recorder, &data, hash_bits, &mut Numbers(seed));
+    let writes = writes(&recorder);
     assert!(writes.len() > made + 80, "{}", writes.len());
     let device: Arc<dyn Device> = Arc::new(MemoryDevice::new("meta", 4 << 20));
     let options = CheckOptions { threads: 1, memory: 16 << 20 };

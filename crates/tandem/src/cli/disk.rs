@@ -1,6 +1,7 @@
 //! What can be written behind `tandem disk`.
 
 mod live;
+mod map;
 
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use tandem_disk::trace::Format;
 
 pub use live::{CaptureArgs, EmulateArgs, Pace};
+pub use map::{MapArgs, Picture};
 
 /// Arguments of `disk`.
 #[derive(Debug, Args)]
@@ -15,6 +17,7 @@ pub use live::{CaptureArgs, EmulateArgs, Pace};
 Examples:
   tandem disk trace --device /dev/sda --out run.tdt -- tar xf linux.tar -C /mnt
   tandem disk replay run.tdt --profile hdd20t
+  tandem disk map run.tdt --out run.svg
   tandem disk emulate disk.img --mount /emu --profile st34310a")]
 pub struct DiskArgs {
     /// What to do.
@@ -31,6 +34,8 @@ pub enum DiskCommand {
     Replay(ReplayArgs),
     /// Compare a drive's model with a trace of measured times.
     Validate(ValidateArgs),
+    /// Draw where and when a trace's requests are, and what patterns they have.
+    Map(MapArgs),
     /// Write a trace in another format.
     Convert(ConvertArgs),
     /// Serve an image as a disk that takes a drive's time.

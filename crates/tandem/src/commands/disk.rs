@@ -2,6 +2,7 @@
 
 mod convert;
 mod emulate;
+mod map;
 mod profiles;
 mod replay;
 mod trace;
@@ -20,6 +21,7 @@ pub fn run(args: &DiskArgs) -> Result<u8> {
         DiskCommand::Profiles(args) => profiles::run(args),
         DiskCommand::Replay(args) => replay::run(args),
         DiskCommand::Validate(args) => validate::run(args),
+        DiskCommand::Map(args) => map::run(args),
         DiskCommand::Convert(args) => convert::run(args),
         DiskCommand::Emulate(args) => emulate::run(args),
         DiskCommand::Trace(args) => trace::run(args),

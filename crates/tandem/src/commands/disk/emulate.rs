@@ -67,25 +67,30 @@ pub fn run(args: &EmulateArgs) -> Result<u8> {
 fn open(args: &EmulateArgs, profile: Option<&Profile>) -> Result<FileDevice> {
     let drive = profile.map(Profile::drive).transpose()?;
     let capacity = drive.map(|drive| drive.sectors() * SECTOR);
-    let new = !args.image.exists();
-    let image = if new {
-        let Some(size) = args.size.or(capacity) else {
-            bail!("{}: does not exist; give --size to have it made", args.image.display());
-        };
-        FileDevice::create(&args.image, size)?
-    } else {
-        FileDevice::open(&args.image, Access::ReadWrite)?
-    };
-    let size = image.size();
-    if let Some(asked) = args.size.filter(|&asked| asked != size) {
-        bail!("{}: has {size} bytes, not {asked}; it is not resized", args.image.display());
-    }
-    if let Some(capacity) = capacity.filter(|&capacity| capacity < size) {
-        let name = profile.map_or("", |profile| profile.name.as_str());
-        if new {
-            let _ = std::fs::remove_file(&args.image);
+    let name = args.image.display();
+    let fits = |size: u64| {
+        if size == 0 || !size.is_multiple_of(SECTOR) {
+            bail!("{name}: {size} bytes are not whole sectors of {SECTOR}");
         }
-        bail!("{}: {size} bytes do not fit on {name}, which has {capacity}", args.image.display());
+        match (profile, capacity) {
+            (Some(Profile { name: drive, .. }), Some(capacity)) if capacity < size => {
+                bail!("{name}: {size} bytes do not fit on {drive}, which has {capacity}")
+            }
+            _ => Ok(()),
+        }
+    };
+    if !args.image.exists() {
+        let Some(size) = args.size.or(capacity) else {
+            bail!("{name}: does not exist; give --size to have it made");
+        };
+        fits(size)?;
+        return Ok(FileDevice::create(&args.image, size)?);
+    }
+    let image = FileDevice::open(&args.image, Access::ReadWrite)?;
+    let size = image.size();
+    fits(size)?;
+    if let Some(asked) = args.size.filter(|&asked| asked != size) {
+        bail!("{name}: has {size} bytes, not {asked}; it is not resized");
     }
     Ok(image)
 }

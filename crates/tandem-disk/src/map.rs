@@ -1,0 +1,202 @@
+//! What a trace looks like: where requests lie and when, what distances are between them, how much
+//! and how long, and which of them are sequential, strided or random.
+//!
+//! Two passes in bounded memory: [`Span`] finds the range of times and addresses, [`Map`] counts
+//! within it. Requests are drawn as the extents that they are, not as their first sectors: an access
+//! of 4 KiB every 4 KiB is a line, not every eighth sector.
+
+mod distance;
+mod grid;
+mod pattern;
+mod rate;
+mod summary;
+mod tracks;
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::request::{Nanos, Operation, SECTOR};
+use crate::trace::{Record, TraceError};
+
+pub use distance::Distances;
+pub use grid::{Axis, Grid};
+pub use pattern::{Class, Patterns, Share};
+pub use rate::{Bin, Rates};
+pub use summary::{ClassSummary, DistanceSummary, KindSummary, Summary};
+pub use tracks::{Spot, Tracks};
+
+/// The range of a trace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Span {
+    /// Arrival of the first request.
+    pub first: Nanos,
+    /// Arrival or, where it is known, completion of the last.
+    pub last: Nanos,
+    /// Lowest byte read, written or discarded.
+    pub low: u64,
+    /// The byte behind the highest.
+    pub high: u64,
+    /// Requests of each device.
+    pub devices: BTreeMap<u32, u64>,
+}
+
+impl Span {
+    /// Of a trace; `None` of an empty one.
+    ///
+    /// # Errors
+    /// What is wrong with the trace.
+    pub fn of(
+        records: impl Iterator<Item = Result<Record, TraceError>>,
+    ) -> Result<Option<Span>, TraceError> {
+        let mut span: Option<Span> = None;
+        for record in records {
+            let record = record?;
+            let end = record.finish().unwrap_or(record.time);
+            let span = span.get_or_insert_with(|| Span {
+                first: record.time,
+                last: end,
+                low: u64::MAX,
+                high: 0,
+                devices: BTreeMap::new(),
+            });
+            span.last = span.last.max(end);
+            if record.length > 0 {
+                span.low = span.low.min(record.offset);
+                span.high = span.high.max(record.offset.saturating_add(record.length));
+            }
+            *span.devices.entry(record.device).or_default() += 1;
+        }
+        Ok(span.map(|span| Span { low: span.low.min(span.high), ..span }))
+    }
+}
+
+/// How finely a map is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resolution {
+    /// Cells across, 1 to 10,000; for times and tracks.
+    pub columns: usize,
+    /// Cells down, 1 to 10,000; for addresses and sectors of a track.
+    pub rows: usize,
+}
+
+/// Requests of one kind.
+#[derive(Debug, Clone)]
+pub struct Kind {
+    /// What they ask for.
+    pub operation: Operation,
+    /// How many.
+    pub requests: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Address against time.
+    pub addresses: Grid,
+    /// Sector of the track against time.
+    pub sectors: Grid,
+    /// Sector of the track against the track.
+    pub tracks: Grid,
+    /// From one's first sector to the next one's.
+    pub steps: Distances,
+    /// Sequential, strided, random.
+    pub patterns: Patterns,
+    /// Service times in nanoseconds, if any is known; up to two hours, to three digits.
+    pub services: Option<Histogram<u64>>,
+}
+
+/// A map of a trace.
+#[derive(Debug, Clone)]
+pub struct Map {
+    /// Its range.
+    pub span: Span,
+    /// What counts as a track.
+    pub layout: Tracks,
+    /// Reads, writes and discards.
+    pub kinds: [Kind; 3],
+    /// Flushes.
+    pub flushes: u64,
+    /// From the end of each read or write to the beginning of the next, as the arm has to go: in
+    /// sectors, or in cylinders where a drive says which.
+    pub seeks: Distances,
+    /// Throughput and latency.
+    pub rates: Rates,
+    /// The sector behind the last read or write.
+    behind: Option<u64>,
+}
+
+const LONGEST: Nanos = 7_200_000_000_000;
+
+impl Map {
+    /// An empty map of a range.
+    pub fn new(span: Span, layout: Tracks, resolution: Resolution) -> Map {
+        let columns = resolution.columns.clamp(1, 10_000);
+        let rows = resolution.rows.clamp(1, 10_000);
+        let time = Axis::new(span.first, span.last.saturating_add(1), columns);
+        let address = Axis::new(span.low, span.high, rows);
+        let slots = Axis::new(0, u64::from(layout.slots()), rows);
+        let (low, high) = layout.range(span.low / SECTOR, span.high.div_ceil(SECTOR));
+        let track = Axis::new(low, high, columns);
+        let kinds = [Operation::Read, Operation::Write, Operation::Discard].map(|operation| Kind {
+            operation,
+            requests: 0,
+            bytes: 0,
+            addresses: Grid::new(time, address),
+            sectors: Grid::new(time, slots),
+            tracks: Grid::new(track, slots),
+            steps: Distances::default(),
+            patterns: Patterns::default(),
+            services: None,
+        });
+        let rates =
+            Rates::new(Axis::new(span.first, span.last.saturating_add(1), columns.min(240)));
+        Map { span, layout, kinds, flushes: 0, seeks: Distances::default(), rates, behind: None }
+    }
+
+    /// Takes the next request.
+    pub fn add(&mut self, record: &Record) {
+        let at = match record.operation {
+            Operation::Flush => {
+                self.flushes += 1;
+                return;
+            }
+            Operation::Read => 0,
+            Operation::Write => 1,
+            Operation::Discard => 2,
+        };
+        let kind = &mut self.kinds[at];
+        let request = record.request();
+        kind.requests += 1;
+        kind.bytes = kind.bytes.saturating_add(record.length);
+        kind.patterns.add(&request);
+        kind.steps.step_to(request.sector);
+        let end = record.offset.saturating_add(record.length);
+        kind.addresses.mark((record.time, record.time), (record.offset, end));
+        if let Some(service) = record.service {
+            kind.services = kind.services.take().or_else(services);
+            kind.services.iter_mut().for_each(|s| s.saturating_record(service.clamp(1, LONGEST)));
+        }
+        if record.operation == Operation::Discard || request.sectors == 0 {
+            return;
+        }
+        self.layout.each(request.sector, request.end(), &mut |spots: Spot| {
+            kind.sectors.mark((record.time, record.time), spots.slots);
+            kind.tracks.mark(spots.tracks, spots.slots);
+        });
+        if let Some(behind) = self.behind.replace(request.end()) {
+            self.seeks.add(self.layout.seek(behind, request.sector));
+        }
+        self.rates.add(record);
+    }
+
+    /// Whether the trace tells how long requests took.
+    pub fn has_services(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.services.is_some())
+    }
+}
+
+fn services() -> Option<Histogram<u64>> {
+    Histogram::new_with_bounds(1, LONGEST, 3).ok()
+}
+
+#[cfg(test)]
+mod tests;
