@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tandem_device::{Device, MemoryDevice};
+use tandem_disk::fault::{FaultDevice, Faults};
 use tandem_fs::{
     Cred, Error, FallocFlags, MkfsOptions, MountOptions, ROOT, RenameFlags, SetAttr, SystemEnv,
     Volume, Whence, WriteFlags, XattrMode,
@@ -254,4 +255,21 @@ fn a_long_log_gets_a_checkpoint_before_its_time() {
     let before = log(100 << 20);
     assert_eq!(log(20 << 20), before);
     assert_eq!(log(20 << 20), before + 1);
+}
+
+#[test]
+fn a_device_that_does_not_answer_is_not_one_without_a_volume() {
+    let rig = Rig::new(&MkfsOptions::default());
+    let silent = |rule: &str| {
+        let faults = Arc::new(Faults::new(vec![rule.parse().unwrap()], 1));
+        Arc::new(FaultDevice::new(Arc::clone(&rig.meta), faults)) as Arc<dyn Device>
+    };
+    let open = |meta: Arc<dyn Device>| {
+        let opts = MountOptions { background: false, ..MountOptions::default() };
+        Volume::open(meta, Some(Arc::clone(&rig.data)), opts, Arc::new(SystemEnv))
+    };
+    let error = open(silent("read:error")).err().unwrap();
+    assert!(error.errno() == libc::EIO && !error.to_string().contains("mkfs"), "{error}");
+    // The second superblock serves when it is only the first.
+    open(silent("read:error,at=0+4k")).unwrap().shutdown().unwrap();
 }

@@ -21,12 +21,16 @@ pub(crate) fn read_superblock(meta: &dyn Device) -> Result<Found> {
     if meta.size() < DATA_AREA * 2 {
         return Err(volume_error(meta, "is too small to hold a Tandem volume".into()));
     }
-    let first = read_page(meta, SUPERBLOCK_A);
-    let found = match first.as_deref().map(Superblock::decode) {
-        Ok(Ok(sb)) => Found { sb, damage: None },
-        Ok(Err(e)) if is_other(&e) => return Err(other(meta, &e)),
-        Ok(Err(e)) => second(meta, first.as_deref().unwrap_or_default(), e.to_string())?,
-        Err(e) => second(meta, &[], e.to_string())?,
+    let found = match read_page(meta, SUPERBLOCK_A) {
+        Ok(first) => match Superblock::decode(&first) {
+            Ok(sb) => Found { sb, damage: None },
+            Err(e) if is_other(&e) => return Err(other(meta, &e)),
+            Err(e) => second(meta, Ok(&first), e.to_string())?,
+        },
+        Err(e) => {
+            let damage = e.to_string();
+            second(meta, Err(e), damage)?
+        }
     };
     if found.sb.meta_size > meta.size() {
         return Err(shrunk(meta, found.sb.meta_size));
@@ -58,8 +62,10 @@ fn shrunk(meta: &dyn Device, meta_size: u64) -> Error {
     )
 }
 
-/// The second superblock; `first` are the bytes of the first, with which `damage` is wrong.
-fn second(meta: &dyn Device, first: &[u8], damage: String) -> Result<Found> {
+/// The second superblock; `first` are the bytes of the first, with which `damage` is wrong. Where they
+/// cannot be read and nothing else tells of a volume, that is the error: a device that does not answer
+/// is not one without a volume.
+fn second(meta: &dyn Device, first: Result<&[u8]>, damage: String) -> Result<Found> {
     let checkpoints = checkpoints(meta);
     // A device that the volume fills has it at its end, whatever has become of the checkpoints.
     let places = checkpoints.iter().map(|cp| (cp.superblock_b(), Some(cp.volume)));
@@ -77,6 +83,7 @@ fn second(meta: &dyn Device, first: &[u8], damage: String) -> Result<Found> {
     if let Some(cp) = checkpoints.iter().find(|cp| cp.meta_size > meta.size()) {
         return Err(shrunk(meta, cp.meta_size));
     }
+    let first = first?;
     let detail = if !checkpoints.is_empty() {
         format!(
             "both superblocks of the volume are damaged ({damage}): write a copy of either back, from a backup"

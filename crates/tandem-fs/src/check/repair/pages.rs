@@ -36,7 +36,7 @@ pub(super) fn superblock(
 ) -> Result<FoundSuperblock> {
     let error = match read_superblock(&**meta) {
         Ok(found) => return Ok(FoundSuperblock { sb: found.sb, rebuilt: false }),
-        Err(e @ Error::Volume { .. }) => e,
+        Err(e @ (Error::Volume { .. } | Error::Io { .. })) => e,
         Err(e) => return Err(e),
     };
     let page = read_page(&**meta, SUPERBLOCK_A);
@@ -51,7 +51,10 @@ pub(super) fn superblock(
         let checkpoint = CHECKPOINTS
             .iter()
             .any(|&at| read_page(&**meta, at).is_ok_and(|page| Checkpoint::decode(&page).is_ok()));
-        return Err(if label.is_some() && !checkpoint { nothing_left(&**meta) } else { error });
+        // A device that does not answer may do so again.
+        let silent = matches!(error, Error::Io { .. });
+        let lost = label.is_some() && !checkpoint && !silent;
+        return Err(if lost { nothing_left(&**meta) } else { error });
     };
     let detail = "both are lost: put together from the checkpoints, the log and the data label; volume label and date are lost";
     repairs.add(RepairKind::Superblock, format!("{}: superblocks", meta.name()), detail);
