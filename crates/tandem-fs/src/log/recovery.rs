@@ -4,7 +4,7 @@
 
 use tandem_device::Device;
 use tandem_format::{
-    COUNT_MAX, Checkpoint, DeltaRecord, Geometry, Kind, Loc, Summary, SummaryFlags, open,
+    BLOCK, COUNT_MAX, Checkpoint, DeltaRecord, Geometry, Kind, Loc, Summary, SummaryFlags, open,
 };
 
 use crate::cache::Key;
@@ -46,8 +46,21 @@ fn read_partial(
     offset: u32,
     serial: u64,
 ) -> Result<Option<Found>> {
+    let found = read_any(meta, geo, cp, segment, offset)?;
+    Ok(found.filter(|part| part.summary.serial == serial))
+}
+
+/// Reads the partial segment at a place, if there is one of the volume and of the checkpoint's crash
+/// count.
+fn read_any(
+    meta: &dyn Device,
+    geo: &Geometry,
+    cp: &Checkpoint,
+    segment: u64,
+    offset: u32,
+) -> Result<Option<Found>> {
     let room = geo.segment_size.saturating_sub(offset);
-    if segment >= geo.segments || room < 4096 {
+    if segment >= geo.segments || room < BLOCK as u32 {
         return Ok(None);
     }
     let start = geo.segment_offset(segment) + u64::from(offset);
@@ -70,7 +83,7 @@ fn read_partial(
     let mut whole = vec![0; bytes];
     read(&mut whole)?;
     let Ok(summary) = Summary::decode(&whole) else { return Ok(None) };
-    if summary.volume != cp.volume || summary.crash != cp.crash || summary.serial != serial {
+    if summary.volume != cp.volume || summary.crash != cp.crash {
         return Ok(None);
     }
     let payload = whole.split_off(summary.encoded_len().min(whole.len()));
@@ -123,6 +136,21 @@ pub(crate) fn recover(core: &Core, cp: &Checkpoint) -> Result<Recovered> {
         }
     }
     Ok(at)
+}
+
+/// Whether the log goes on at its end, after a serial number was left out. Only a checkpoint uses one
+/// that the log does not show, so there was a newer one than `cp`.
+///
+/// At the next segment's beginning only if there is no room before: else the rest of a commit may lie
+/// there whose beginning a crash has lost.
+pub(crate) fn goes_on(core: &Core, cp: &Checkpoint, end: &Recovered) -> Result<bool> {
+    if cp.clean {
+        return Ok(false);
+    }
+    let full = core.geo.segment_size.saturating_sub(end.offset) < BLOCK as u32;
+    let (segment, offset) = if full { (end.next_segment, 0) } else { (end.segment, end.offset) };
+    let behind = read_any(&*core.meta, &core.geo, cp, segment, offset)?;
+    Ok(behind.is_some_and(|part| part.summary.serial > end.serial))
 }
 
 fn apply(core: &Core, part: &Found) -> Result<()> {

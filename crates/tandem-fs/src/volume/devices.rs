@@ -6,7 +6,7 @@ use tandem_device::Device;
 use tandem_format::{Checkpoint, DATA_AREA, DataLabel, Superblock};
 
 use super::{read_page, volume_error};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::read_checkpoint;
 use crate::planted::{Planted, planted};
 
@@ -66,8 +66,16 @@ pub(super) fn data_device(
     }
 }
 
-/// The newer valid checkpoint and its area.
-pub(super) fn newest_checkpoint(meta: &dyn Device, sb: &Superblock) -> Result<(usize, Checkpoint)> {
+/// The newer valid checkpoint and its area. Where one cannot be read, it may be the newer: who is to
+/// write behind the other would write over what it leads to.
+///
+/// # Errors
+/// When there is none, or one cannot be read and the mount is not `read_only`.
+pub(super) fn newest_checkpoint(
+    meta: &dyn Device,
+    sb: &Superblock,
+    read_only: bool,
+) -> Result<(usize, Checkpoint)> {
     let newer =
         |a: &Checkpoint, b: &Checkpoint| (a.order() > b.order()) != planted(Planted::OldCheckpoint);
     let mut best: Option<(usize, Checkpoint)> = None;
@@ -77,6 +85,13 @@ pub(super) fn newest_checkpoint(meta: &dyn Device, sb: &Superblock) -> Result<(u
             Ok(cp) if cp.volume != sb.volume => {}
             Ok(cp) if best.is_none_or(|(_, b)| newer(&cp, &b)) => best = Some((area, cp)),
             Ok(_) => {}
+            Err(e @ Error::Io { .. }) if !read_only => {
+                tracing::error!(
+                    "{}: a checkpoint cannot be read, which may be the newest: mount with -o ro, or run tandem check --repair",
+                    meta.name()
+                );
+                return Err(e);
+            }
             Err(e) => last = Some(e),
         }
     }

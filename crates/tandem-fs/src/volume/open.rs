@@ -55,7 +55,7 @@ impl Volume {
                 "is read-only; mount the volume with -o ro".into(),
             ));
         }
-        let (area, cp) = newest_checkpoint(&*meta, &sb)?;
+        let (area, cp) = newest_checkpoint(&*meta, &sb, opts.read_only)?;
         let core = Core::assemble(meta, data, sb, opts, env, area, cp)?;
         core.read_tables()?;
         core.start(&cp)?;

@@ -5,7 +5,7 @@ use tandem_format::{FormatError, GROUP_PER_BLOCK, GroupEntry, Kind, SEG_PER_BLOC
 use super::{Core, volume_error};
 use crate::error::{Error, Result};
 use crate::inode::limbo_name;
-use crate::log::{Segments, recover};
+use crate::log::{Segments, goes_on, recover};
 use crate::planted::{Planted, planted};
 use crate::space::Space;
 use crate::types::{Ino, LIMBO};
@@ -84,6 +84,16 @@ impl Core {
     /// Rolls forward, and makes the recovered state the volume's.
     pub(super) fn start(&self, cp: &Checkpoint) -> Result<()> {
         let recovered = recover(self, cp)?;
+        if goes_on(self, cp, &recovered)? {
+            let detail = "the log goes on behind what its newest readable checkpoint leads to: a newer one is damaged";
+            if !self.opts.read_only {
+                let detail = format!(
+                    "{detail}, and nothing was written: run tandem check --repair, or mount with -o ro to see the older state"
+                );
+                return Err(volume_error(&*self.meta, detail));
+            }
+            tracing::warn!("{}: {detail}; what is seen is older", self.meta.name());
+        }
         self.counters
             .recovered_commits
             .store(recovered.commits, std::sync::atomic::Ordering::Relaxed);

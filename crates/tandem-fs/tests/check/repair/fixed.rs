@@ -2,11 +2,13 @@
 //! is lost with it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tandem_device::{Device, MemoryDevice};
+use tandem_disk::fault::{FaultDevice, Faults};
 use tandem_format::{CHECKPOINTS, Checkpoint, Kind};
-use tandem_fs::MkfsOptions;
 use tandem_fs::check::RepairKind as R;
+use tandem_fs::{MkfsOptions, MountOptions, Volume};
 
 use super::rig::Bench;
 use super::tree::tree;
@@ -120,6 +122,48 @@ fn both_checkpoints_after_a_crash() {
         bench.repair();
         assert_eq!(tree(&bench.open()), before);
     }
+}
+
+#[test]
+fn a_mount_does_not_write_over_what_a_lost_checkpoint_leads_to() {
+    let rig = Rig::new(&MkfsOptions::default());
+    let vol = rig
+        .mount(MountOptions { checkpoint: Duration::from_millis(500), ..MountOptions::default() });
+    everything(&vol);
+    let begun = vol.stats().checkpoints;
+    for i in 0.. {
+        if vol.stats().checkpoints > begun + 1 {
+            break;
+        }
+        crate::fill::file(&vol, tandem_fs::ROOT, &format!("late{i}"), i);
+        vol.sync().unwrap();
+    }
+    let last = vol.stats().checkpoints;
+    crate::fill::file(&vol, tandem_fs::ROOT, "last", 1);
+    vol.sync().unwrap();
+    assert_eq!(vol.stats().checkpoints, last);
+    drop(vol);
+    let whole = tree(&Bench::new(&rig).open());
+    let newest = CHECKPOINTS[Image::new(&rig).area];
+    let open = |meta: Arc<dyn Device>, read_only| {
+        let opts = MountOptions { read_only, background: false, ..MountOptions::default() };
+        let data = rig.data.clone().map(|data| data as Arc<dyn Device>);
+        Volume::open(meta, data, opts, Arc::clone(&rig.env) as _)
+    };
+    let writes = rig.meta.stats().writes;
+    let rule = format!("read:error,at={newest}+4k").parse().unwrap();
+    let faults = Arc::new(Faults::new(vec![rule], 1));
+    let silent = Arc::new(FaultDevice::new(Arc::clone(&rig.meta) as _, faults));
+    assert_eq!(open(Arc::clone(&silent) as _, false).err().unwrap().errno(), libc::EIO);
+    assert!(open(silent, true).is_ok());
+    zero(&Image::new(&rig), newest);
+    let error = open(Arc::clone(&rig.meta) as _, false).err().unwrap().to_string();
+    assert!(error.contains("a newer one is damaged"), "{error}");
+    assert!(open(Arc::clone(&rig.meta) as _, true).is_ok());
+    assert_eq!(rig.meta.stats().writes, writes + 1);
+    let bench = Bench::new(&rig);
+    bench.repair();
+    assert_eq!(tree(&bench.open()), whole);
 }
 
 #[test]
