@@ -147,7 +147,7 @@ fn a_directory_is_a_walk_wherever_its_files_lie() {
         .flat_map(|n| [0, 1].map(|k| (mib(n) + k * SMALL, mib(n) + (k + 1) * SMALL)))
         .collect();
     let dir = Directory { ino: 7, runs: runs.clone() };
-    let mut ask = |at: u64| {
+    let ask = |at: u64| {
         let fetch = cache.plan(at, SMALL, whole(SMALL), &dir, 4 << 20).unwrap();
         (fetch.from, fetch.to)
     };
