@@ -34,10 +34,8 @@ pub struct Span {
     pub first: Nanos,
     /// Arrival or, where it is known, completion of the last.
     pub last: Nanos,
-    /// Lowest byte read, written or discarded.
-    pub low: u64,
-    /// The byte behind the highest.
-    pub high: u64,
+    /// The lowest byte and the one behind the highest: of reads, of writes, of discards.
+    pub ranges: [Option<(u64, u64)>; 3],
     /// Requests of each device.
     pub devices: BTreeMap<u32, u64>,
 }
@@ -57,18 +55,33 @@ impl Span {
             let span = span.get_or_insert_with(|| Span {
                 first: record.time,
                 last: end,
-                low: u64::MAX,
-                high: 0,
+                ranges: [None; 3],
                 devices: BTreeMap::new(),
             });
             span.last = span.last.max(end);
-            if record.length > 0 {
-                span.low = span.low.min(record.offset);
-                span.high = span.high.max(record.offset.saturating_add(record.length));
+            if let Some(kind) = kind(record.operation) {
+                let to = record.offset.saturating_add(record.length);
+                let range = span.ranges[kind].get_or_insert((record.offset, to));
+                *range = (range.0.min(record.offset), range.1.max(to));
             }
             *span.devices.entry(record.device).or_default() += 1;
         }
-        Ok(span.map(|span| Span { low: span.low.min(span.high), ..span }))
+        Ok(span)
+    }
+
+    /// The byte behind the highest.
+    pub fn end(&self) -> u64 {
+        self.ranges.iter().flatten().map(|range| range.1).max().unwrap_or(0)
+    }
+}
+
+/// The place of an operation among the kinds; of a flush none.
+fn kind(operation: Operation) -> Option<usize> {
+    match operation {
+        Operation::Read => Some(0),
+        Operation::Write => Some(1),
+        Operation::Discard => Some(2),
+        Operation::Flush => None,
     }
 }
 
@@ -132,20 +145,24 @@ impl Map {
         let columns = resolution.columns.clamp(1, 10_000);
         let rows = resolution.rows.clamp(1, 10_000);
         let time = Axis::new(span.first, span.last.saturating_add(1), columns);
-        let address = Axis::new(span.low, span.high, rows);
         let slots = Axis::new(0, u64::from(layout.slots()), rows);
-        let (low, high) = layout.range(span.low / SECTOR, span.high.div_ceil(SECTOR));
-        let track = Axis::new(low, high, columns);
-        let kinds = [Operation::Read, Operation::Write, Operation::Discard].map(|operation| Kind {
-            operation,
-            requests: 0,
-            bytes: 0,
-            addresses: Grid::new(time, address),
-            sectors: Grid::new(time, slots),
-            tracks: Grid::new(track, slots),
-            steps: Distances::default(),
-            patterns: Patterns::default(),
-            services: None,
+        let operations = [Operation::Read, Operation::Write, Operation::Discard];
+        let kinds = operations.map(|operation| {
+            let range = kind(operation).and_then(|kind| span.ranges[kind]);
+            let (from, to) = range.unwrap_or_default();
+            let tracks = layout.range(from / SECTOR, to.div_ceil(SECTOR));
+            let track = Axis::new(tracks.0, tracks.1, columns);
+            Kind {
+                operation,
+                requests: 0,
+                bytes: 0,
+                addresses: Grid::new(time, Axis::new(from, to, rows)),
+                sectors: Grid::new(time, slots),
+                tracks: Grid::new(track, slots),
+                steps: Distances::default(),
+                patterns: Patterns::default(),
+                services: None,
+            }
         });
         let rates =
             Rates::new(Axis::new(span.first, span.last.saturating_add(1), columns.min(240)));
@@ -154,14 +171,9 @@ impl Map {
 
     /// Takes the next request.
     pub fn add(&mut self, record: &Record) {
-        let at = match record.operation {
-            Operation::Flush => {
-                self.flushes += 1;
-                return;
-            }
-            Operation::Read => 0,
-            Operation::Write => 1,
-            Operation::Discard => 2,
+        let Some(at) = kind(record.operation) else {
+            self.flushes += 1;
+            return;
         };
         let kind = &mut self.kinds[at];
         let request = record.request();

@@ -122,6 +122,9 @@ fn a_map_as_pictures_text_and_figures() {
     let classes = figures["kinds"]["reads"]["classes"].as_array().unwrap();
     let sum: u64 = classes.iter().map(|class| class["requests"].as_u64().unwrap()).sum();
     assert_eq!((classes.len(), sum), (3, 6594));
+    let figures = json(&[&"map", &trace, &"--json", &"--range", &"1G-2G"]);
+    let reads = &figures["span"]["ranges"][0];
+    assert!(reads[0].as_u64().unwrap() >= 1 << 30 && reads[1].as_u64().unwrap() <= 2 << 30);
 }
 
 #[test]

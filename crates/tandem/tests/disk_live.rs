@@ -157,6 +157,7 @@ fn a_drive_takes_its_time() {
     drop(file);
     let drive = &disk.stats()["drive"];
     assert_eq!(drive["requests"], 20);
+    let response = drive["response_ns"].as_u64().unwrap();
     let mean = drive["service_ns"].as_u64().unwrap() / 20;
     assert!((3_000_000..30_000_000).contains(&mean), "{mean} ns");
     assert!(disk.end());
@@ -166,6 +167,9 @@ fn a_drive_takes_its_time() {
     .must();
     let replayed: serde_json::Value = serde_json::from_str(&replayed.out).unwrap();
     assert_eq!(replayed["requests"], 20);
+    // The same requests at the same times: the same drive, however late the machine was.
+    let nanos = replayed["io_time_s"].as_f64().unwrap() * 1e9;
+    assert_eq!(nanos.round() as u64, response);
 }
 
 #[test]
@@ -196,6 +200,28 @@ fn a_file_system_on_an_emulated_disk_traced() {
         .filter_map(|line| line.split(" + ").nth(1)?.split(' ').next()?.parse::<u64>().ok())
         .sum();
     assert!(written >= 16 * 128, "{written} sectors:\n{}", records.join("\n"));
+}
+
+#[test]
+fn a_killed_disk_loses_nothing_that_it_answered() {
+    if !root() {
+        return;
+    }
+    let mut disk = Disk::new(&["--size", "16M"]);
+    let file = disk.open("disk");
+    for at in 0..64u64 {
+        file.write_all_at(&[at as u8 + 1; 4096], at * 65_536).unwrap();
+    }
+    let mut server = disk.server.take().unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(file.write_all_at(&[0; 4096], 0).is_err());
+    drop(file);
+    run(Command::new("umount").arg("-l").arg(disk.path("mnt"))).must();
+    let image = std::fs::read(disk.path("image")).unwrap();
+    for at in 0..64 {
+        assert_eq!(image[at * 65_536..][..4096], [at as u8 + 1; 4096]);
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::TraceArgs;
+use crate::units::parse_size;
 use tandem_disk::capture::DeviceNumber;
 
 /// What can be drawn of a trace.
@@ -39,6 +40,7 @@ Examples:
   tandem disk map run.tdt
   tandem disk map run.tdt --out run.svg --only addresses,services
   tandem disk map sda.blktrace.0 --profile st34310a --out run.png
+  tandem disk map run.tdt --range 2G-2.1G
   tandem disk map run.tdt --json")]
 pub struct MapArgs {
     /// The trace.
@@ -60,6 +62,9 @@ pub struct MapArgs {
     /// The device, MAJOR:MINOR, of a trace that has several.
     #[arg(long, value_name = "DEVICE", value_parser = parse_device)]
     pub device: Option<DeviceNumber>,
+    /// Only requests that lie within this range of addresses, FROM-TO.
+    #[arg(long, value_name = "RANGE", value_parser = parse_range)]
+    pub range: Option<(u64, u64)>,
     /// Print figures, the shares of the classes among them, as JSON.
     #[arg(long)]
     pub json: bool,
@@ -67,4 +72,10 @@ pub struct MapArgs {
 
 fn parse_device(text: &str) -> Result<DeviceNumber, String> {
     text.parse().map_err(|()| "not as 8:0".to_string())
+}
+
+fn parse_range(text: &str) -> Result<(u64, u64), String> {
+    let (from, to) = text.split_once('-').ok_or("not as 2G-2.5G")?;
+    let (from, to) = (parse_size(from)?, parse_size(to)?);
+    if from < to { Ok((from, to)) } else { Err("ends before it begins".to_string()) }
 }

@@ -49,11 +49,15 @@ pub fn run(args: &MapArgs) -> Result<u8> {
     Ok(exit::OK)
 }
 
-/// The trace's requests, or those of one device.
+/// The trace's requests, or those that were asked for.
 fn records(args: &MapArgs) -> Result<impl Iterator<Item = Result<Record, TraceError>>> {
-    let wanted = args.device.map(|device| device.0);
-    let is = move |record: &Record| wanted.is_none_or(|device| record.device == device);
-    Ok(super::open(&args.trace)?.filter(move |record| record.as_ref().map_or(true, is)))
+    let (device, range) = (args.device.map(|device| device.0), args.range);
+    let wanted = move |record: &Record| {
+        let end = record.offset.saturating_add(record.length);
+        device.is_none_or(|device| record.device == device)
+            && range.is_none_or(|(from, to)| from <= record.offset && end <= to)
+    };
+    Ok(super::open(&args.trace)?.filter(move |record| record.as_ref().map_or(true, wanted)))
 }
 
 /// What counts as a track.
@@ -64,7 +68,7 @@ fn tracks(args: &MapArgs, span: &Span) -> Result<Tracks> {
         bail!("{}: has no tracks; --track N takes N sectors for one", profile.name);
     };
     let geometry = Geometry::new(&disk.layout)?;
-    let (end, sectors) = (span.high.div_ceil(SECTOR), geometry.sectors());
+    let (end, sectors) = (span.end().div_ceil(SECTOR), geometry.sectors());
     if end > sectors {
         bail!("the trace ends at sector {end}, {} at {sectors}", profile.name);
     }
