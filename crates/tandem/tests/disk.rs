@@ -108,8 +108,8 @@ fn a_map_as_pictures_text_and_figures() {
         let row = width as usize * 3;
         pixels[rows.start * row..rows.end * row].chunks(3).filter(|p| color(p)).count()
     };
-    let blue: fn(&[u8]) -> bool = |p| p[2] > p[0] + 60;
-    let red: fn(&[u8]) -> bool = |p| p[0] > p[2] + 60;
+    let blue: fn(&[u8]) -> bool = |p| p[2] > p[0].saturating_add(60);
+    let red: fn(&[u8]) -> bool = |p| p[0] > p[2].saturating_add(60);
     assert!(colored(60..480, blue) > 6594 && colored(480..900, red) > 3406);
     assert_eq!((colored(60..480, red), colored(480..900, blue)), (0, 0));
     let text = tandem(&[&"map", &trace]);
