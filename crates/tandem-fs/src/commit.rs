@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering;
 
 use tandem_format::Checkpoint;
 
-use crate::cache::{Block, Key};
+use crate::cache::{Block, FileData, Key};
 use crate::error::{Error, Fault, Res, Result};
 use crate::log::{Item, LogWriter, Ranks};
 use crate::planted::{Planted, planted};
@@ -300,11 +300,13 @@ impl Core {
     /// contents have to go first.
     fn freeze(&self, st: &mut State, checkpoint: bool) -> Res<Option<Frozen>> {
         let begun = self.env.monotonic();
+        // Also when it is only its size that waits.
         let behind = |st: &State, ino: &Ino| {
-            st.nodes
-                .get(*ino)
-                .and_then(|n| n.data.as_ref())
-                .is_some_and(|d| !d.layers.lock().dirty.is_empty())
+            let node = st.nodes.get(*ino).filter(|node| node.data.is_some());
+            node.is_some_and(|node| {
+                let dirty = |d: &Arc<FileData>| !d.layers.lock().dirty.is_empty();
+                node.disk_size != node.rec.size || node.data.as_ref().is_some_and(dirty)
+            })
         };
         if st.must_flush.iter().any(|ino| behind(st, ino)) {
             return Ok(None);
