@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Contents;
 use crate::error::{Fault, Result};
 use crate::log::Need;
+use crate::state::State;
 use crate::sync::{MutexGuard, thread};
 use crate::volume::Core;
 
@@ -259,13 +260,14 @@ impl Core {
     }
 
     /// Called once an interval. When nothing has changed for a while, cleans ahead: a round an
-    /// interval, of segments that give at least as much as they take, until there is plenty. It ends
-    /// by itself; a volume that nobody changes is soon left alone.
+    /// interval, of segments that give at least as much as they take, until there is plenty and what
+    /// is live does not lie thin. It ends by itself; a volume that nobody changes is soon left alone.
     pub(crate) fn idle(&self, quiet: &mut Quiet) -> Result<()> {
         let (position, wanted) = {
             let st = self.state.lock();
             let calm = st.cache.dirty_bytes() == 0 && st.dirty_bytes == 0 && !st.read_only;
-            (st.segs.position(), calm && st.segs.clean() < st.segs.plenty())
+            let few = |st: &State| st.segs.clean() < st.segs.plenty() || st.segs.is_thin();
+            (st.segs.position(), calm && few(&st))
         };
         quiet.intervals = if quiet.position == position { quiet.intervals + 1 } else { 0 };
         quiet.position = position;

@@ -3,8 +3,10 @@
 use crate::common::fs::{Fs, Res, run};
 use crate::measure::{Measured, measured};
 use crate::table::{grouped, mib, show, verdict};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// `find` as DualFS's read-meta has it.
 fn find(root: &Path) -> Res<()> {
@@ -51,6 +53,27 @@ pub fn prefetch(volumes: &mut [Fs], title: &str) -> Res<()> {
     show(title, &HEAD, &rows);
     println!("{notes}");
     Ok(())
+}
+
+/// Leaves Tandem alone until nothing is done in idle time any more: for 30 s, and as long as the log
+/// is written to.
+pub fn rest(fs: &mut Fs) -> Res<()> {
+    if fs.name != "tandem" {
+        return Ok(());
+    }
+    let logged = |fs: &mut Fs| -> Res<u64> {
+        let stats = fs.stats()?;
+        Ok(stats.pointer("/volume/log/bytes_logged").and_then(Value::as_u64).unwrap_or(0))
+    };
+    let mut before = None;
+    loop {
+        let now = logged(fs)?;
+        if before == Some(now) {
+            return Ok(());
+        }
+        before = Some(now);
+        std::thread::sleep(Duration::from_secs(30));
+    }
 }
 
 fn live_bytes(m: &Measured) -> u64 {

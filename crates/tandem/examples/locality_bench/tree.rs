@@ -88,6 +88,7 @@ pub fn aged(args: &Args) -> Res<()> {
         contents::add_layout(&mut layouts, &mut fs[0], "the aged files", "aged")?;
         affinity::untar(&args.tree, &args.parts, &fs[0].root())?;
         println!("{name}: {} % full with the tree\n", age::full(&fs[0].root())?);
+        metadata::rest(&mut fs[0])?;
         contents::add_layout(&mut layouts, &mut fs[0], "untar on it", &args.top())?;
         reads.extend(contents::grep_rows(&mut fs, &args.top(), "", ", tree")?);
         reads.extend(contents::grep_rows(&mut fs, "aged", "", ", aged files")?);

@@ -176,6 +176,33 @@ fn an_idle_volume_is_cleaned_until_it_can_rest() {
 }
 
 #[test]
+fn what_lies_thin_is_gathered_in_idle_time() {
+    let (rig, vol) = Rig::new(3);
+    let files: Vec<Ino> = rig.dirs.iter().flatten().copied().collect();
+    for n in 0..1500 {
+        let ino = files[n * 7 % files.len()];
+        vol.setattr(&Cred::root(), ino, &accessed(n as u64)).unwrap();
+        vol.sync().unwrap();
+    }
+    vol.core.commit_all(true).unwrap();
+    let used = |vol: &Volume| {
+        let st = vol.core.state.lock();
+        (st.segs.used().count() as u64 * st.segs.size(), st.segs.live_bytes(), st.segs.clean())
+    };
+    let (before, live, clean) = used(&vol);
+    assert!(before > 4 * live, "{before} bytes for {live}");
+    assert!(clean > vol.core.state.lock().segs.plenty(), "for lack of segments it is not cleaned");
+    let mut quiet = Quiet::default();
+    (0..50).for_each(|_| vol.core.idle(&mut quiet).unwrap());
+    let (after, live, _) = used(&vol);
+    assert!(after <= 2 * live, "{after} bytes for {live}");
+    let logged = vol.stats().log.bytes_logged;
+    (0..10).for_each(|_| vol.core.idle(&mut quiet).unwrap());
+    assert_eq!(vol.stats().log.bytes_logged, logged);
+    rig.assert_sound(&vol);
+}
+
+#[test]
 fn what_the_cleaner_was_promised_nobody_else_gets() {
     let (_, vol) = Rig::new(50);
     let mut st = vol.core.state.lock();
