@@ -77,7 +77,7 @@ impl State {
 
     /// A directory's root, as its users see it.
     pub fn dir_root(&mut self, dir: Ino) -> Res<DirRoot> {
-        match &self.node(dir)?.rec.content {
+        match &self.seen(dir)?.rec.content {
             Content::Dir(root) => Ok(*root),
             _ => fail(libc::ENOTDIR),
         }

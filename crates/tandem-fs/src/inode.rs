@@ -86,6 +86,14 @@ impl State {
 
     /// The i-node in memory, brought there together with the directories above it.
     pub fn node(&mut self, ino: Ino) -> Res<&mut Node> {
+        if self.nodes.get(ino).is_some_and(|node| node.hearsay) {
+            self.confirm(ino)?;
+        }
+        self.seen(ino)
+    }
+
+    /// The i-node in memory, to be looked at alone: what an entry has said of it is enough.
+    pub fn seen(&mut self, ino: Ino) -> Res<&mut Node> {
         if self.nodes.get(ino).is_none() {
             self.load_node(ino)?;
         }
@@ -93,6 +101,17 @@ impl State {
             Some(node) => Ok(node),
             None => fail(libc::ESTALE),
         }
+    }
+
+    /// Asks the i-node map whether a node is what an entry said; one that is not is forgotten.
+    fn confirm(&mut self, ino: Ino) -> Res<()> {
+        let home = self.imap_get(ino)?;
+        let Some(node) = self.nodes.get_mut(ino) else { return Ok(()) };
+        match home {
+            Some(Home::Entry { dir, .. }) if dir == node.parent => node.hearsay = false,
+            _ => drop(self.nodes.remove(ino)),
+        }
+        Ok(())
     }
 
     fn load_node(&mut self, ino: Ino) -> Res<()> {

@@ -127,7 +127,7 @@ impl State {
             return Ok(());
         }
         let (now, policy) = (self.now, self.atime);
-        let rec = &self.node(ino)?.rec;
+        let rec = &self.seen(ino)?.rec;
         let due = match policy {
             Atime::Never => false,
             Atime::Strict => rec.atime < now,
@@ -136,6 +136,9 @@ impl State {
             }
         };
         // A read must not fail for want of room for its time.
+        if due {
+            self.node(ino)?;
+        }
         if due && self.claim(RECORD_COST, true).is_ok() {
             self.change(ino)?.rec.atime = now;
         }

@@ -5,13 +5,17 @@ use tandem_format::Content;
 
 use super::access::MAY_READ;
 use super::{is_dots, is_impossible};
-use crate::error::{Fault, Result, corrupt, fail};
+use crate::dir::Found;
+use crate::error::{Fault, Res, Result, corrupt, fail};
 use crate::state::State;
 use crate::types::{Attr, Cred, DirEntry, FileKind, Ino, ROOT};
 use crate::volume::Volume;
 
 /// Cookies 1 and 2 follow `.` and `..`; the entry with key k is followed by k + 3.
 const FIRST: u64 = 2;
+
+/// Directories that one listing enters into memory at most: what goes of them with each operation.
+const KEPT: usize = 32;
 
 impl Volume {
     /// Gives the entries after `cookie` (0 at the start), `.` and `..` first, to `f` until it
@@ -27,7 +31,7 @@ impl Volume {
         cookie: u64,
         f: &mut dyn FnMut(DirEntry<'_>) -> bool,
     ) -> Result<()> {
-        self.list(cred, ino, cookie, &mut |_, entry| Ok(f(entry)))
+        self.list(cred, ino, cookie, &mut |_, entry, _| Ok(f(entry)))
     }
 
     /// The same with the entries' attributes; takes a hold on each entry that `f` accepts, but for
@@ -42,8 +46,16 @@ impl Volume {
         cookie: u64,
         f: &mut dyn FnMut(DirEntry<'_>, &Attr) -> bool,
     ) -> Result<()> {
-        self.list(cred, ino, cookie, &mut |st, entry| {
-            let attr = st.attr(entry.ino)?;
+        let mut kept = 0;
+        self.list(cred, ino, cookie, &mut |st, entry, found| {
+            let attr = match found {
+                Some(found) if kept < KEPT => {
+                    kept += usize::from(entry.kind == FileKind::Directory);
+                    st.found_attr(found, ino)?
+                }
+                Some(found) => st.entry_attr(found)?,
+                None => st.attr(entry.ino)?,
+            };
             let taken = f(entry, &attr);
             if taken && !is_dots(entry.name) {
                 st.holds.add(entry.ino);
@@ -57,12 +69,12 @@ impl Volume {
         cred: &Cred,
         ino: Ino,
         cookie: u64,
-        f: &mut dyn FnMut(&mut State, DirEntry<'_>) -> crate::error::Res<bool>,
+        f: &mut dyn FnMut(&mut State, DirEntry<'_>, Option<&Found>) -> Res<bool>,
     ) -> Result<()> {
         let mut cookie = cookie;
         let mut given = false;
         self.core.run(|st| {
-            let node = st.node(ino)?;
+            let node = st.seen(ino)?;
             let Content::Dir(root) = node.rec.content else { return fail(libc::ENOTDIR) };
             if node.rec.nlink == 0 {
                 return Ok(());
@@ -74,7 +86,7 @@ impl Volume {
                     if cookie == 0 { (b".", ino) } else { (b"..", parent) };
                 let entry =
                     DirEntry { ino: at, cookie: cookie + 1, kind: FileKind::Directory, name };
-                if !f(st, entry)? {
+                if !f(st, entry, None)? {
                     return Ok(());
                 }
                 cookie += 1;
@@ -89,7 +101,7 @@ impl Volume {
                 }
                 let cookie = found.key + 1 + FIRST;
                 let entry = DirEntry { ino: found.ino, cookie, kind: found.kind, name };
-                let more = f(st, entry)?;
+                let more = f(st, entry, Some(&found))?;
                 if more {
                     next = entry.cookie;
                     given = true;

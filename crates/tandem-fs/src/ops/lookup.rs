@@ -5,11 +5,22 @@ use tandem_format::{Body as EntryBody, Content, Record};
 use super::{access::MAY_EXEC, is_dots};
 use crate::dir::Found;
 use crate::error::{Res, Result, corrupt, fail};
-use crate::state::State;
-use crate::types::{Attr, Cred, Ino, LIMBO, NAME_MAX, ROOT, StatFs};
+use crate::state::{Node, State};
+use crate::types::{Attr, Cred, FileKind, Ino, LIMBO, NAME_MAX, ROOT, StatFs};
 use crate::volume::Volume;
 
 impl State {
+    /// The attributes behind an entry of `dir` that was found. A directory is entered into memory:
+    /// it will be asked for by its number, and where its record lies need not be looked up then.
+    pub(super) fn found_attr(&mut self, found: &Found, dir: Ino) -> Res<Attr> {
+        let directory = found.kind == FileKind::Directory && found.embedded;
+        if directory && self.nodes.get(found.ino).is_none() {
+            let rec = self.entry_record(found)?;
+            self.nodes.insert(found.ino, Node::found(rec, dir));
+        }
+        self.entry_attr(found)
+    }
+
     /// The attributes behind an entry that was found.
     pub(super) fn entry_attr(&mut self, found: &Found) -> Res<Attr> {
         if let Some(node) = self.nodes.get(found.ino) {
@@ -18,13 +29,18 @@ impl State {
         if !found.embedded {
             return self.attr(found.ino);
         }
-        let size = self.geo.block_size;
-        let EntryBody::Embedded(bytes) = self.leaf(found.leaf)?.entry(found.slot).body else {
-            return self.attr(found.ino);
-        };
-        match Record::decode(bytes) {
-            Ok(rec) => Ok(Attr::of(&rec, size, 0)),
-            Err(e) => Err(corrupt(format!("i-node {}", found.ino), e.to_string())),
+        let rec = self.entry_record(found)?;
+        Ok(Attr::of(&rec, self.geo.block_size, 0))
+    }
+
+    /// The record in an entry that was found to hold one.
+    fn entry_record(&mut self, found: &Found) -> Res<Record> {
+        let no_record = |detail: String| corrupt(format!("i-node {}", found.ino), detail);
+        match self.leaf(found.leaf)?.entry(found.slot).body {
+            EntryBody::Embedded(bytes) => {
+                Record::decode(bytes).map_err(|e| no_record(e.to_string()))
+            }
+            EntryBody::Link(_) => Err(no_record("its entry holds no record".into())),
         }
     }
 
@@ -62,7 +78,7 @@ impl Volume {
             } else {
                 st.may(cred, parent, MAY_EXEC)?;
                 match st.dir_find(parent, name)? {
-                    Some(found) => st.entry_attr(&found)?,
+                    Some(found) => st.found_attr(&found, parent)?,
                     None => return fail(libc::ENOENT),
                 }
             };

@@ -25,6 +25,8 @@ pub(crate) struct Node {
     pub in_limbo: bool,
     /// Directory in which it was found or made, for placement.
     pub parent: Ino,
+    /// Taken from an entry of `parent`, without a look at the i-node map: good for reading alone.
+    pub hearsay: bool,
     used: bool,
 }
 
@@ -32,7 +34,21 @@ impl Node {
     /// A node of a record as it is on M.
     pub fn new(rec: Record, parent: Ino) -> Node {
         let disk_size = rec.size;
-        Node { disk_size, rec, dirty: false, data: None, in_limbo: false, parent, used: true }
+        Node {
+            rec,
+            disk_size,
+            dirty: false,
+            data: None,
+            in_limbo: false,
+            parent,
+            hearsay: false,
+            used: true,
+        }
+    }
+
+    /// A node of the record in an entry of `parent`, before anybody has asked for it by its number.
+    pub fn found(rec: Record, parent: Ino) -> Node {
+        Node { hearsay: true, used: false, ..Node::new(rec, parent) }
     }
 
     /// The file's layers, made when there are none.
@@ -74,7 +90,7 @@ impl Nodes {
 
     /// The node, to be changed; it becomes dirty.
     pub fn change(&mut self, ino: Ino) -> Option<&mut Node> {
-        let node = self.map.get_mut(&ino)?;
+        let node = self.map.get_mut(&ino).filter(|node| !node.hearsay)?;
         node.used = true;
         if !node.dirty {
             node.dirty = true;

@@ -141,7 +141,7 @@ fn a_directory_s_files_are_read_over_small_gaps() {
 
 #[test]
 fn a_directory_is_a_walk_wherever_its_files_lie() {
-    let (cache, disk) = fresh();
+    let (cache, _) = fresh();
     let mib = |n: u64| n << 20;
     let runs: Vec<_> = (0..8)
         .flat_map(|n| [0, 1].map(|k| (mib(n) + k * SMALL, mib(n) + (k + 1) * SMALL)))
@@ -156,7 +156,7 @@ fn a_directory_is_a_walk_wherever_its_files_lie() {
     let (from, to) = ask(mib(5) + SMALL);
     assert!(from <= mib(5) && to >= mib(5) + 2 * SMALL, "{from} to {to}");
     // The same file read on is not another file.
-    let (cache, _) = (fresh().0, disk);
+    let (cache, _) = fresh();
     let far = |off: u64| FileAt { size: mib(4), off, ahead: mib(4) - off - SMALL, before: off };
     for n in 0..3 {
         let fetch = cache.plan(n * SMALL, SMALL, far(n * SMALL), &dir, 4 << 20);
