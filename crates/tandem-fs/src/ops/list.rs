@@ -11,6 +11,9 @@ use crate::state::State;
 use crate::types::{Attr, Cred, DirEntry, FileKind, Ino, ROOT};
 use crate::volume::Volume;
 
+/// Takes an entry and where it was found; `.` and `..` are found nowhere. Whether there is room for more.
+type Take<'a> = &'a mut dyn FnMut(&mut State, DirEntry<'_>, Option<&Found>) -> Res<bool>;
+
 /// Cookies 1 and 2 follow `.` and `..`; the entry with key k is followed by k + 3.
 const FIRST: u64 = 2;
 
@@ -64,13 +67,7 @@ impl Volume {
         })
     }
 
-    fn list(
-        &self,
-        cred: &Cred,
-        ino: Ino,
-        cookie: u64,
-        f: &mut dyn FnMut(&mut State, DirEntry<'_>, Option<&Found>) -> Res<bool>,
-    ) -> Result<()> {
+    fn list(&self, cred: &Cred, ino: Ino, cookie: u64, f: Take<'_>) -> Result<()> {
         let mut cookie = cookie;
         let mut given = false;
         self.core.run(|st| {
