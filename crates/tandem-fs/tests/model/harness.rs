@@ -47,6 +47,9 @@ pub struct Failure {
     ops: Vec<Op>,
 }
 
+/// Seeds after which a long run says how far it is.
+const MANY: u64 = 500;
+
 /// Tries seeds until one fails; a seed says what profile it has.
 pub fn search(
     seeds: std::ops::Range<u64>,
@@ -60,6 +63,9 @@ pub fn search(
         let (cfg, ops) = (config(seed, profile), operations(seed, profile, most));
         if let Err(error) = attempt(&run, &cfg, &ops) {
             return Some(Failure { seed, error, cfg, ops });
+        }
+        if (seed + 1).is_multiple_of(MANY) {
+            eprintln!("seeds before {} are done", seed + 1);
         }
     }
     None
