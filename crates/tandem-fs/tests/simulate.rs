@@ -43,11 +43,16 @@ fn seeds() {
     explore(&plan, profile, config, simulate);
 }
 
-/// Seeds that have found something. 324: the newer checkpoint could not be read, once; the mount wrote
-/// behind the older one, over commits that the newer one led to. 478: a metadata device none of whose reads succeeded was called one
-/// without a volume, to be made with mkfs. 4053: a file of which only the size was still to be brought
-/// into its record was renamed over another, and had no size after a crash. 5086: i-nodes were to be freed while too much was dirty, and the
-/// background thread, which frees them, waited for itself to write.
+/// Seeds that have found something.
+///
+/// - 324: the newer checkpoint could not be read, once; the mount wrote behind the older one, over
+///   commits that the newer one led to.
+/// - 478: a metadata device none of whose reads succeeded was called one without a volume, to be made
+///   with mkfs.
+/// - 4053: a file of which only the size was still to be brought into its record was renamed over
+///   another, and had no size after a crash.
+/// - 5086: i-nodes were to be freed while too much was dirty, and the background thread, which frees
+///   them, waited for itself to write.
 const STORIES: &[u64] = &[324, 478, 4053, 5086];
 
 #[test]
