@@ -20,10 +20,14 @@
 //! took longer than 1, 10 and 100 ms. Amplification repeats to about one per cent with the same
 //! seed: when the background thread commits depends on the machine.
 
+#[path = "common/rng.rs"]
+mod rng;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use rng::Rng;
 use tandem_device::{Device, MemoryDevice};
 use tandem_fs::{
     Cred, Env, Error, MkfsOptions, MountOptions, ROOT, SetAttr, SetTime, SystemEnv, Time, Volume,
@@ -37,18 +41,6 @@ const PER_DIR: u64 = 200;
 
 /// One directory in so many is hot.
 const HOT: u64 = 10;
-
-/// SplitMix64.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (x ^ x >> 31) % n
-    }
-}
 
 /// The system's clocks, but a random millisecond of one day where a time is stored: ctimes change
 /// with every update, and are as long in the beginning as later.

@@ -13,10 +13,14 @@
 //! `cargo bench -p tandem-fs --bench recovery -- files=10000,5000000 set=same,all load=mixed,modes
 //! runs=5 cache=256` are the defaults.
 
+#[path = "common/rng.rs"]
+mod rng;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rng::Rng;
 use rustix::time::{ClockId, clock_gettime};
 use tandem_device::{Device, MemoryDevice};
 use tandem_fs::{
@@ -35,18 +39,6 @@ const FEW: u64 = 10_000;
 
 /// The log since the last checkpoint is to be as long as this, in bytes.
 const LOG: u64 = 124 << 20;
-
-/// SplitMix64.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (x ^ x >> 31) % n
-    }
-}
 
 struct Devices {
     meta: Arc<dyn Device>,
