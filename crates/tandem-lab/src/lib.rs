@@ -1,0 +1,16 @@
+//! The laboratory: studies of file systems, run against real ones, measured from the
+//! application's, the system's and the disk's side, judged with statistics, and reported.
+//!
+//! A *study* is a file ([`study`]). It is planned into runs; each is a [`job`] that an agent
+//! executes, in a process of its own or as the init of a User-Mode Linux guest: it makes the file
+//! system, mounts it, takes the [`workload`] through its phases and measures. What was measured is a
+//! [`record`]. Records are all that the statistics and the report see.
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod job;
+pub mod record;
+pub mod stage;
+pub mod study;
+pub mod workload;

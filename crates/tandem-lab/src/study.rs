@@ -1,0 +1,147 @@
+//! Studies: what is varied, what is done, how often.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Levels, Metric};
+
+/// A study, as its file has it (TOML; documented in `docs/lab.md`).
+///
+/// Factors that the lab knows: `filesystem`, `placement` (of the journal or of Tandem's metadata:
+/// `same-disk`, `second-disk`, `ram`, `nvme`), `disk` (a drive's profile, `ram`), `processes`,
+/// `world` (`host`, `uml`). A factor of any other name changes what its levels say it
+/// changes ([`Change`]).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// Its name, as on the command line.
+    pub name: String,
+    /// In a line.
+    pub title: String,
+    /// The question that it answers, for the report's first page.
+    #[serde(default)]
+    pub question: String,
+    /// Whose study it repeats.
+    #[serde(default)]
+    pub source: Option<String>,
+    /// The workload's name.
+    pub workload: String,
+    /// The workload's parameters, whatever the scale.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, toml::Value>,
+    /// Factors and their levels.
+    pub factors: BTreeMap<String, Vec<toml::Value>>,
+    /// What a level changes: `[change.mechanism.no-prefetch] mount = "prefetch=0"`.
+    #[serde(default)]
+    pub change: BTreeMap<String, BTreeMap<String, Change>>,
+    /// Combinations that make no sense, each with the reason: left out, and said so.
+    #[serde(default)]
+    pub exclude: Vec<Exclude>,
+    /// The scales; `quick` and `full` in all studies that are shipped.
+    pub scale: BTreeMap<String, Scale>,
+    /// The level that others are compared with: `filesystem = "ext2"`.
+    #[serde(default)]
+    pub baseline: Levels,
+    /// What the report draws, in this order.
+    #[serde(default)]
+    pub figure: Vec<Figure>,
+    /// Analyses of variance.
+    #[serde(default)]
+    pub anova: Vec<Anova>,
+}
+
+/// What a level of a factor changes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Change {
+    /// More arguments of mkfs.
+    pub mkfs: Vec<String>,
+    /// More mount options.
+    pub mount: String,
+    /// Parameters of the workload.
+    pub parameters: BTreeMap<String, toml::Value>,
+    /// The file system whose mkfs and mount are used, for a level of `filesystem` that the lab does
+    /// not know: `[change.filesystem.ext4-nojournal] base = "ext4"`.
+    pub base: Option<String>,
+}
+
+/// A combination that is left out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exclude {
+    /// Runs with these levels.
+    pub levels: Levels,
+    /// Why.
+    pub reason: String,
+}
+
+/// How large and how often.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scale {
+    /// Runs of each configuration, or the least number when `width` is given.
+    pub repetitions: u32,
+    /// Repeat until the 95 % interval of the first figure's metric is at most this share of its
+    /// mean, 0 to 1.
+    #[serde(default)]
+    pub width: Option<f64>,
+    /// The most repetitions then.
+    #[serde(default)]
+    pub most: Option<u32>,
+    /// Size of the file system's device, in bytes or as `2G`.
+    pub size: String,
+    /// The workload's parameters.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, toml::Value>,
+    /// Levels of factors at this scale, where fewer are taken.
+    #[serde(default)]
+    pub factors: BTreeMap<String, Vec<toml::Value>>,
+}
+
+/// A figure of the report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// Its heading.
+    pub title: String,
+    /// What is drawn.
+    pub metric: Metric,
+    /// Which phases; all measured ones when empty.
+    #[serde(default)]
+    pub phases: Vec<String>,
+    /// The factor whose levels are bars beside one another.
+    #[serde(default = "filesystem")]
+    pub by: String,
+    /// Factors whose levels make a panel each.
+    #[serde(default)]
+    pub panels: Vec<String>,
+    /// Are bars divided by the baseline's?
+    #[serde(default)]
+    pub normalized: bool,
+    /// The paper's own values, as the report's file of published values calls them.
+    #[serde(default)]
+    pub published: Option<String>,
+}
+
+/// An analysis of variance: a full factorial design with replications.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Anova {
+    /// Its heading.
+    pub title: String,
+    /// What is explained.
+    pub metric: Metric,
+    /// By which factors; `phase` is one, too.
+    pub factors: Vec<String>,
+    /// Which phases; all measured ones when empty.
+    #[serde(default)]
+    pub phases: Vec<String>,
+    /// The response's logarithm is taken (effects multiply).
+    #[serde(default)]
+    pub logarithm: bool,
+}
+
+fn filesystem() -> String {
+    "filesystem".to_owned()
+}
