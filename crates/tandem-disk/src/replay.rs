@@ -1,5 +1,6 @@
 //! Replaying a trace on a drive.
 
+mod dependence;
 mod report;
 mod run;
 

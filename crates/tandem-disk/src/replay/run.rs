@@ -6,6 +6,7 @@ use crate::drive::{Completion, Drive};
 use crate::request::{Nanos, SECTOR};
 use crate::trace::{Record, TraceError};
 
+use super::dependence::Dependences;
 use super::report::{Collector, Report};
 
 /// When requests are submitted.
@@ -18,6 +19,11 @@ pub enum Mode {
         /// Requests under way at once, at least 1.
         depth: usize,
     },
+    /// Each as soon as all requests are done that were done in the trace when it arrived: who
+    /// waited waits, without pauses, and what was under way together is so again. The
+    /// dependences are those of Haghdoost et al., "On the Accuracy and Scalability of Intensive
+    /// I/O Workload Replay" (FAST 2017), without their limit on the think time between.
+    Dependent,
     /// One at a time, each as long after the last one's completion as in the trace: what was
     /// measured so is reproduced so.
     Paced,
@@ -59,6 +65,15 @@ pub enum ReplayError {
         /// The drive's sectors.
         sectors: u64,
     },
+    /// Nothing says which requests waited for which.
+    #[error(
+        "record {record} has no service time: without those a dependent replay cannot tell which \
+         requests waited for which (closed and open replays need none)"
+    )]
+    Untimed {
+        /// Which record, from 1.
+        record: u64,
+    },
     /// What takes the results cannot.
     #[error("writing the results: {0}")]
     Output(#[from] std::io::Error),
@@ -94,6 +109,7 @@ pub fn replay(
         number: 0,
     };
     let mut before: Option<Record> = None;
+    let mut dependences = Dependences::default();
     for record in records {
         let record = record?;
         let at = match options.mode {
@@ -105,6 +121,16 @@ pub fn replay(
                 while run.open.len() >= depth.max(1) {
                     run.take_one()?;
                 }
+                run.now
+            }
+            Mode::Dependent => {
+                while let Some(number) = dependences.before(record.time) {
+                    run.take(number)?;
+                }
+                let record_number = run.number + 1;
+                dependences
+                    .submitted(record_number, &record)
+                    .ok_or(ReplayError::Untimed { record: record_number })?;
                 run.now
             }
             Mode::Paced => {
@@ -155,6 +181,14 @@ impl Run<'_> {
     fn take_until(&mut self, until: Nanos) -> Result<(), ReplayError> {
         while let Some(completion) = self.drive.complete(until) {
             self.finished(completion)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on until the request with this number is done.
+    fn take(&mut self, number: u64) -> Result<(), ReplayError> {
+        while self.open.contains_key(&number) {
+            self.take_one()?;
         }
         Ok(())
     }

@@ -78,6 +78,8 @@ pub enum ReplayMode {
     Open,
     /// As fast as completions allow.
     Closed,
+    /// As soon as everything is done that was done when they arrived in the trace.
+    Dependent,
     /// One at a time, with the trace's pauses between them.
     Paced,
 }
@@ -90,6 +92,7 @@ Formats: tandem, disksim, blkparse, blktrace, fio2, fio3, msr; compressed with z
 Examples:
   tandem disk replay run.tdt --profile hdd20t
   tandem disk replay sda.blktrace.0 --profile ssd-nvme --mode closed --depth 32 --json
+  tandem disk replay run.tdt --profile st34310a --mode dependent
   tandem disk replay web.csv.gz --profile cheetah9LP.diskspecs --scale --csv times.csv")]
 pub struct ReplayArgs {
     /// The trace.

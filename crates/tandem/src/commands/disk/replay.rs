@@ -21,6 +21,7 @@ pub fn run(args: &ReplayArgs) -> Result<u8> {
     let mode = match args.mode {
         ReplayMode::Open => Mode::Open,
         ReplayMode::Closed => Mode::Closed { depth: args.depth },
+        ReplayMode::Dependent => Mode::Dependent,
         ReplayMode::Paced => Mode::Paced,
     };
     let outside = if args.scale { scale(args, &drive)? } else { Outside::Refuse };
