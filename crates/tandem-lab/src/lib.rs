@@ -9,8 +9,10 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod analysis;
 pub mod job;
 pub mod record;
 pub mod stage;
+pub mod stats;
 pub mod study;
 pub mod workload;

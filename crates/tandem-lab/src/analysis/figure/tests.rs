@@ -1,0 +1,129 @@
+use super::*;
+use crate::record::{Phase, SCHEMA};
+
+/// A study by file system and processes, and runs of it: (file system, processes, seconds).
+fn study() -> Study {
+    let text = r#"
+        name = "s"
+        title = "t"
+        workload = "w"
+        baseline = { filesystem = "ext2" }
+        [factors]
+        filesystem = ["tandem", "ext2", "xfs"]
+        processes = [1, 4]
+        [scale.quick]
+        repetitions = 3
+        size = "1G"
+        [[figure]]
+        title = "Time"
+        metric = "seconds"
+        normalized = true
+    "#;
+    toml::from_str(text).unwrap()
+}
+
+fn run(filesystem: &str, processes: u32, repetition: u32, seconds: f64) -> Record {
+    let levels = [("filesystem", filesystem.to_owned()), ("processes", processes.to_string())];
+    Record {
+        schema: SCHEMA,
+        id: format!("{filesystem}-{processes}-{repetition}"),
+        study: "s".into(),
+        scale: "quick".into(),
+        levels: levels.map(|(factor, level)| (factor.to_owned(), level)).into(),
+        repetition,
+        order: repetition,
+        seed: 1,
+        started: 0.0,
+        elapsed: 1.0,
+        status: Status::Done,
+        environment: "e".into(),
+        commands: Vec::new(),
+        phases: vec![Phase { name: "read".into(), measured: true, seconds, ..Phase::default() }],
+        flags: Vec::new(),
+    }
+}
+
+fn runs() -> Vec<Record> {
+    let mut runs = Vec::new();
+    for (filesystem, mean) in [("tandem", 1.0), ("ext2", 10.0), ("xfs", 9.9)] {
+        for (processes, factor) in [(1, 1.0), (4, 2.0)] {
+            for (repetition, noise) in [(1, -0.02), (2, 0.0), (3, 0.03)] {
+                runs.push(run(filesystem, processes, repetition, mean * factor * (1.0 + noise)));
+            }
+        }
+    }
+    runs
+}
+
+fn drawn(records: &[Record]) -> FigureData {
+    let study = study();
+    figure(&study, &study.figure[0], records, &Options::default())
+}
+
+#[test]
+fn what_varies_becomes_a_panel() {
+    let data = drawn(&runs());
+    assert_eq!(data.panel_factors, ["processes"]);
+    let panels: Vec<&str> =
+        data.panels.iter().map(|panel| panel.levels["processes"].as_str()).collect();
+    assert_eq!(panels, ["1", "4"]);
+    assert_eq!(data.notes.len(), 1);
+    let bars = &data.panels[1].groups[0].bars;
+    let means: Vec<f64> = bars.iter().map(|bar| bar.summary.as_ref().unwrap().mean).collect();
+    for (mean, expected) in means.iter().zip([2.0, 20.0, 19.8]) {
+        assert!((mean / expected - 1.0033).abs() < 1e-3, "{means:?}");
+    }
+}
+
+#[test]
+fn bars_are_compared_within_their_panel() {
+    let data = drawn(&runs());
+    for panel in &data.panels {
+        let [tandem, ext2, xfs] = &panel.groups[0].bars[..] else { panic!() };
+        assert!(ext2.baseline && ext2.p.is_none());
+        let ratio = tandem.ratio.unwrap();
+        assert!((ratio.value - 0.1).abs() < 1e-12 && ratio.interval.unwrap().contains(0.1));
+        assert!(tandem.p_corrected.unwrap() < 0.01, "{:?}", tandem.p_corrected);
+        assert!(xfs.p_corrected.unwrap() > 0.1, "{:?}", xfs.p_corrected);
+    }
+    assert_eq!(data.comparisons, 4);
+    let sentence = data.panels[0].groups[0].bars[0].sentence.as_deref().unwrap();
+    assert!(
+        sentence.starts_with("read (processes 1): tandem needs 0.100 x (95 % 0.0"),
+        "{sentence}"
+    );
+    assert!(sentence.ends_with("of ext2's application time."), "{sentence}");
+    assert_eq!(data.sentences, ["Lowest application time on average, of 2 cases: tandem in 2."]);
+}
+
+#[test]
+fn nothing_is_dropped_in_silence() {
+    let mut records = runs();
+    records[0].status = Status::Failed("mount: no".into());
+    for record in records.iter_mut().filter(|record| record.levels["filesystem"] == "xfs") {
+        record.status = Status::Skipped("mkfs.xfs is missing".into());
+    }
+    let data = drawn(&records);
+    let [tandem, _, xfs] = &data.panels[0].groups[0].bars[..] else { panic!() };
+    assert_eq!((tandem.values.len(), tandem.runs.done, tandem.runs.failed), (2, 2, 1));
+    assert_eq!(tandem.runs.failures[0].ids, ["tandem-1-1"]);
+    assert!(xfs.summary.is_none());
+    assert_eq!(xfs.absent.as_deref(), Some("skipped: mkfs.xfs is missing"));
+}
+
+#[test]
+fn order_of_records_does_not_matter() {
+    let mut records = runs();
+    let before = drawn(&records);
+    records.reverse();
+    assert_eq!(drawn(&records), before);
+}
+
+#[test]
+fn a_missing_baseline_leaves_absolute_values() {
+    let records: Vec<Record> =
+        runs().into_iter().filter(|record| record.levels["filesystem"] != "ext2").collect();
+    let data = drawn(&records);
+    let bar = &data.panels[0].groups[0].bars[0];
+    assert!(bar.ratio.is_none() && bar.summary.is_some());
+}
