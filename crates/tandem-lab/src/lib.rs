@@ -15,4 +15,5 @@ pub mod record;
 pub mod stage;
 pub mod stats;
 pub mod study;
+pub mod tree;
 pub mod workload;
