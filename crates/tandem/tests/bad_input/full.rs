@@ -202,7 +202,7 @@ fn metadata_device() {
     if skip() {
         return;
     }
-    let mut v = Volume::mounted(small_metadata());
+    let mut v = Volume::mounted(Shape { meta: 4 << 20, ..small_metadata() });
     let mut many = 0usize;
     let name = |i: usize| format!("d{}/a file with a name of some length, number {i}", i / 500);
     let error = loop {
@@ -213,10 +213,10 @@ fn metadata_device() {
             Ok(()) => many += 1,
             Err(e) => break e,
         }
-        assert!(many < 1_000_000, "8 MiB cannot hold this");
+        assert!(many < 1_000_000, "4 MiB cannot hold this");
     };
     assert_eq!(error, FULL);
-    assert!(many > 20_000, "only {many} files fit into 8 MiB");
+    assert!(many > 10_000, "only {many} files fit into 4 MiB");
     let sees = |v: &Volume, from: usize| {
         (from..many).all(|i| lstat(v.at(&name(i))).is_ok_and(|s| s.kind() == S_IFREG))
     };
