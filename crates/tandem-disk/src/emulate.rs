@@ -90,6 +90,13 @@ impl Emulated {
         }
     }
 
+    /// The time that a request would have that came now: those in the trace that came before have no
+    /// later one, those to come no earlier one.
+    pub fn mark(&self) -> Nanos {
+        let _order = self.journal.as_ref().map(Mutex::lock);
+        self.now()
+    }
+
     fn begin(&self, operation: Operation, off: u64, len: u64) -> Begun {
         let first = off / SECTOR;
         let sectors = off.saturating_add(len).div_ceil(SECTOR) - first;

@@ -33,9 +33,12 @@ pub struct Job {
     pub scratch: PathBuf,
     /// What is done.
     pub workload: WorkloadSpec,
-    /// Where phases are announced so that traces can be cut, if anywhere: a line is written there
-    /// before and after each.
-    pub marks: Option<PathBuf>,
+    /// Where phases are announced so that traces can be cut: a line is written there before and
+    /// after each.
+    pub marks: Vec<PathBuf>,
+    /// Processes of the lab's own beside the agent: those that serve emulated disks.
+    #[serde(default)]
+    pub lab: Vec<u32>,
 }
 
 /// A block device of a run.

@@ -9,8 +9,12 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod agent;
 pub mod analysis;
+pub mod guest;
 pub mod job;
+pub mod measure;
+pub mod peer;
 pub mod record;
 pub mod stage;
 pub mod stats;

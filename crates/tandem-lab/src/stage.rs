@@ -1,9 +1,26 @@
 //! The stage of a run: devices, emulated disks, file system, agent, traces; set up, used, taken down.
+//!
+//! Everything lies in the work directory of the run: images, mount points, what loop devices are
+//! over. What is left of a run that was killed is found there and taken down by [`clean`].
 
-use std::path::PathBuf;
+mod cut;
+mod emulator;
+mod layout;
+mod loops;
+pub(crate) mod mounts;
+pub(crate) mod program;
+mod run;
+mod store;
+pub(crate) mod trail;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::record::{Flag, Levels, Phase};
 use crate::workload::WorkloadSpec;
+
+pub use run::{execute, execute_as};
 
 /// What a run needs.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,4 +75,31 @@ pub enum StageError {
         /// Its last words.
         reason: String,
     },
+}
+
+impl StageError {
+    /// A step that failed, and why.
+    pub fn failed(step: impl Into<String>, reason: impl ToString) -> StageError {
+        StageError::Failed { step: step.into(), reason: reason.to_string() }
+    }
+}
+
+/// Set it, from a signal's handler say, and the run under way is ended and taken down; it stays set.
+pub fn cancelled() -> &'static Arc<AtomicBool> {
+    static CANCELLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    CANCELLED.get_or_init(Arc::default)
+}
+
+fn is_cancelled() -> bool {
+    cancelled().load(Ordering::Relaxed)
+}
+
+/// Takes down what a run in the work directory `work` has left: processes, mounts, loop devices,
+/// images. Nothing else is touched: a process must be the one that was noted (same number, same
+/// start), a mount must lie in `work`, a loop device over a file in it. What `scratch` holds stays.
+///
+/// # Errors
+/// What cannot be taken down.
+pub fn clean(work: &Path) -> Result<(), StageError> {
+    trail::clean(work)
 }

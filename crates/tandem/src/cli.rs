@@ -3,6 +3,7 @@
 pub mod disk;
 pub mod exit;
 pub mod helpers;
+pub mod lab;
 pub mod options;
 
 use std::path::PathBuf;
@@ -52,6 +53,8 @@ pub enum Command {
     Stats(StatsArgs),
     /// Look into disks: drives' profiles, traces, disk time.
     Disk(disk::DiskArgs),
+    /// Study file systems: run, measure, judge, report.
+    Lab(lab::LabArgs),
     /// Make, mount, fill, compare, unmount and check a volume, and show what it did.
     Demo(DemoArgs),
     /// Write man pages into a directory.

@@ -6,6 +6,7 @@ mod disk;
 mod dump;
 mod generate;
 mod info;
+mod lab;
 mod mkfs;
 mod mount;
 mod scrub;
@@ -29,6 +30,7 @@ pub fn run(command: Command) -> Result<u8> {
         Command::Scrub(args) => scrub::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Disk(args) => disk::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Man(args) => generate::man(&args.dir),
         Command::Completions(args) => generate::completions(&args.dir),

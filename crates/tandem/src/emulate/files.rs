@@ -1,9 +1,10 @@
-//! The directory that an emulated disk is: one file or two that are areas of it, and one that tells
-//! what it has done.
+//! The directory that an emulated disk is: one file or two that are areas of it, one that tells what
+//! it has done, and one that takes marks.
 //!
 //! The kernel's page cache stays out: every request reaches the disk, as it came.
 
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,6 +20,8 @@ use tandem_fuse::{Handler, Operation, Outcome, ReplyBuf, Request};
 /// The kernel may believe names and attributes for this long: they never change.
 const FOREVER: u64 = 86_400;
 const FIRST: u64 = 2;
+/// All marks together.
+const MARKS_BYTES: usize = 1 << 20;
 /// Reports that may be open at a time.
 const REPORTS: usize = 64;
 
@@ -36,11 +39,16 @@ pub struct Area {
 /// What `disk.stats` says when it is opened.
 pub type Report = Box<dyn Fn() -> String + Send + Sync>;
 
+/// Which time it is in the disk's trace, in nanoseconds.
+pub type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
+
 /// Areas of a disk as files.
 pub struct Files {
     disk: Arc<dyn Device>,
     areas: Vec<Area>,
     report: Report,
+    marks: Mutex<Marks>,
+    clock: Clock,
     /// The last reports as they were when they were opened, by file handle.
     open: Mutex<Reports>,
     owner: (u32, u32),
@@ -53,21 +61,62 @@ struct Reports {
     open: VecDeque<(u64, Arc<str>)>,
 }
 
+/// Lines that were written, and the same with their times before them.
+#[derive(Default)]
+struct Marks {
+    written: Vec<u8>,
+    lines: usize,
+    report: String,
+}
+
 type Answer = Result<(), i32>;
+
+impl Marks {
+    /// A page that is written out again with a line more (as a guest's kernel does it) is that line.
+    fn write(&mut self, offset: u64, data: &[u8], clock: &Clock) -> Answer {
+        let at = usize::try_from(offset).map_err(|_| libc::EFBIG)?;
+        let end = at.checked_add(data.len()).filter(|&end| end <= MARKS_BYTES);
+        let end = end.ok_or(libc::EFBIG)?;
+        if self.written.len() < end {
+            self.written.resize(end, 0);
+        }
+        self.written[at..end].copy_from_slice(data);
+        let now = clock();
+        while let Some(len) = self.written[self.lines..].iter().position(|&byte| byte == b'\n') {
+            let line = &self.written[self.lines..self.lines + len];
+            let _ = writeln!(self.report, "{now} {}", String::from_utf8_lossy(line));
+            self.lines += len + 1;
+        }
+        Ok(())
+    }
+}
 
 impl Files {
     /// The file that tells what the disk has done.
     pub const STATS: &str = "disk.stats";
 
+    /// The file that takes marks and gives each back with its time in the trace.
+    pub const MARKS: &str = "disk.marks";
+
     /// Areas must lie on the disk.
-    pub fn new(disk: Arc<dyn Device>, areas: Vec<Area>, report: Report) -> Files {
+    pub fn new(disk: Arc<dyn Device>, areas: Vec<Area>, report: Report, clock: Clock) -> Files {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs());
         let owner = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-        Files { disk, areas, report, open: Mutex::default(), owner, since }
+        let (marks, open) = (Mutex::default(), Mutex::default());
+        Files { disk, areas, report, marks, clock, open, owner, since }
     }
 
     fn stats_ino(&self) -> u64 {
         FIRST + self.areas.len() as u64
+    }
+
+    fn marks_ino(&self) -> u64 {
+        self.stats_ino() + 1
+    }
+
+    /// Files whose contents are made when they are opened.
+    fn is_report(&self, ino: u64) -> bool {
+        ino == self.stats_ino() || ino == self.marks_ino()
     }
 
     fn area(&self, ino: u64) -> Result<&Area, i32> {
@@ -84,13 +133,14 @@ impl Files {
 
     fn names(&self) -> impl Iterator<Item = (u64, &str)> {
         let areas = self.areas.iter().map(|area| area.name.as_str());
-        (FIRST..).zip(areas.chain([Files::STATS]))
+        (FIRST..).zip(areas.chain([Files::STATS, Files::MARKS]))
     }
 
     fn attr(&self, ino: u64) -> Result<FuseAttr, i32> {
         let (mode, size) = match ino {
             ROOT_ID => (libc::S_IFDIR | 0o755, 0),
             ino if ino == self.stats_ino() => (libc::S_IFREG | 0o444, 0),
+            ino if ino == self.marks_ino() => (libc::S_IFREG | 0o600, 0),
             ino => (libc::S_IFREG | 0o600, self.area(ino).map_err(|_| libc::ENOENT)?.len),
         };
         Ok(FuseAttr {
@@ -131,8 +181,9 @@ impl Files {
 
     fn open(&self, ino: u64, out: &mut ReplyBuf<'_>) -> Answer {
         let mut fh = 0;
-        if ino == self.stats_ino() {
-            let report = (self.report)();
+        if self.is_report(ino) {
+            let stats = ino == self.stats_ino();
+            let report = if stats { (self.report)() } else { self.marks.lock().report.clone() };
             let reports = &mut *self.open.lock();
             reports.last += 1;
             fh = reports.last;
@@ -146,7 +197,7 @@ impl Files {
     }
 
     fn read(&self, ino: u64, args: &ReadIn, out: &mut ReplyBuf<'_>) -> Answer {
-        if ino == self.stats_ino() {
+        if self.is_report(ino) {
             let report = self.report_of(args.fh).ok_or(libc::ESTALE)?;
             let from = usize::try_from(args.offset).unwrap_or(usize::MAX);
             let rest = report.as_bytes().get(from..).unwrap_or_default();
@@ -168,6 +219,10 @@ impl Files {
     }
 
     fn write(&self, ino: u64, offset: u64, data: &[u8], out: &mut ReplyBuf<'_>) -> Answer {
+        if ino == self.marks_ino() {
+            self.marks.lock().write(offset, data, &self.clock)?;
+            return put(out.push(&WriteOut { size: data.len() as u32, padding: 0 }));
+        }
         let (at, len) = self.place(ino, offset, data.len() as u64)?;
         if len == 0 && !data.is_empty() {
             return Err(libc::ENOSPC);

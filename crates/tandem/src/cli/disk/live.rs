@@ -21,7 +21,8 @@ pub enum Pace {
 /// Arguments of `disk emulate`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-DIR/disk is the disk; DIR/disk.stats tells, as JSON, what it has done. With --split there are
+DIR/disk is the disk; DIR/disk.stats tells, as JSON, what it has done. A line written at the end of
+DIR/disk.marks is read there with its time in the trace, in nanoseconds, before it. With --split there are
 DIR/disk.outer and DIR/disk.inner, two areas of one disk, which share its head. A write is in the
 image when it is answered, a flush makes the image durable; a hole punched is a discard. It serves
 until DIR is unmounted; SIGTERM unmounts it.

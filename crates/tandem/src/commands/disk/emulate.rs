@@ -46,7 +46,8 @@ pub fn run(args: &EmulateArgs) -> Result<u8> {
     let disk = Arc::new(disk(args, profile.as_ref(), rules, image.clone())?);
     let (stats, name) = (disk.clone(), profile.as_ref().map(|profile| profile.name.clone()));
     let report = Box::new(move || report(&stats, name.as_deref()));
-    let files = Files::new(disk.clone(), areas.clone(), report);
+    let trace = disk.clone();
+    let files = Files::new(disk.clone(), areas.clone(), report, Box::new(move || trace.mark()));
     let session = tandem_fuse::mount_handler(Arc::new(files), &dir, &door(args))?;
     let door = session.unmounter();
     let signals = watch(door.clone())?;

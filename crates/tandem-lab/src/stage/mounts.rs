@@ -1,0 +1,81 @@
+//! The kernel's table of mounts, and undoing them.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::mount::UnmountFlags;
+
+/// Is something mounted on the directory?
+pub(crate) fn is_mounted(dir: &Path) -> bool {
+    let dir = real(dir);
+    mounts().iter().any(|mount| *mount == dir)
+}
+
+/// Unmounts whatever lies on or in a directory, the last mounted first; what is in use is detached.
+/// What is left is returned.
+pub(crate) fn unmount_all(dir: &Path) -> Vec<PathBuf> {
+    let dir = real(dir);
+    let within = || mounts().into_iter().filter(|mount| mount.starts_with(&dir));
+    for mount in within().collect::<Vec<_>>().into_iter().rev() {
+        let gone = (0..20).any(|attempt| {
+            if attempt > 0 {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            rustix::mount::unmount(&mount, UnmountFlags::empty()).is_ok()
+        });
+        if !gone {
+            let _ = rustix::mount::unmount(&mount, UnmountFlags::DETACH);
+        }
+    }
+    within().collect()
+}
+
+/// The path without links, found without touching its end, which may be the mount point of a
+/// daemon that is gone.
+fn real(dir: &Path) -> PathBuf {
+    let parent = dir.parent().and_then(|parent| parent.canonicalize().ok());
+    match (parent, dir.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => dir.to_owned(),
+    }
+}
+
+/// Where something is mounted, in the order in which it was.
+fn mounts() -> Vec<PathBuf> {
+    let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let lines = table.split(|&byte| byte == b'\n');
+    lines.filter_map(|line| line.split(|&byte| byte == b' ').nth(4)).map(unescape).collect()
+}
+
+/// Undoes the kernel's `\040` for a space, and the like.
+fn unescape(field: &[u8]) -> PathBuf {
+    let mut out = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&byte, tail)) = rest.split_first() {
+        match (byte, tail) {
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..]) => {
+                out.push(((a - b'0') << 6) | ((b - b'0') << 3) | (c - b'0'));
+                rest = after;
+            }
+            _ => {
+                out.push(byte);
+                rest = tail;
+            }
+        }
+    }
+    PathBuf::from(OsString::from_vec(out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes() {
+        assert_eq!(unescape(br"/a\040b\134"), Path::new(r"/a b\"));
+        assert!(is_mounted(Path::new("/proc")));
+        assert!(!is_mounted(Path::new("/proc/self")));
+    }
+}
