@@ -16,6 +16,7 @@ pub mod job;
 pub mod measure;
 pub mod peer;
 pub mod record;
+pub mod report;
 pub mod stage;
 pub mod stats;
 pub mod study;

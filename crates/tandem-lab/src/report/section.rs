@@ -1,0 +1,35 @@
+//! The page's sections.
+
+mod figures;
+mod found;
+mod machine;
+mod overview;
+mod paper;
+mod runs;
+
+pub use found::found;
+pub use machine::machine;
+
+use crate::analysis::StudyData;
+
+use super::page::{Block, Section};
+use super::published::Paper;
+use super::{StudyResults, slug};
+
+/// All of a study.
+pub fn study(of: &StudyResults, data: &StudyData, papers: &[Paper]) -> Section {
+    let mut section = Section::new(format!("{}: {}", of.study.name, of.study.title));
+    section.id = id(data);
+    section.blocks.extend(overview::blocks(of));
+    section.blocks.push(found::study(data));
+    section.blocks.extend(figures::blocks(of, data, papers));
+    section.blocks.extend(paper::blocks(of, papers));
+    section.blocks.push(Block::Heading("Runs".to_owned()));
+    section.blocks.extend(runs::blocks(of));
+    section
+}
+
+/// Where links to a study go.
+fn id(data: &StudyData) -> String {
+    slug(&["study", &data.study, &data.scales.join("-")])
+}

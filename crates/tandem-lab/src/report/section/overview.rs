@@ -1,0 +1,95 @@
+//! What a study asks, what was run, what was left out and why.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+
+use super::super::StudyResults;
+use super::super::page::Block;
+use crate::record::Status;
+
+/// The study's first part.
+pub fn blocks(of: &StudyResults) -> Vec<Block> {
+    let study = &of.study;
+    let text = html! {
+        @if !study.question.is_empty() { p class="question" { (study.question) } }
+        (facts(of))
+        (left_out(of))
+    };
+    vec![Block::Text(text)]
+}
+
+fn facts(of: &StudyResults) -> Markup {
+    let study = &of.study;
+    let done = count(of, |status| matches!(status, Status::Done));
+    let failed = count(of, |status| matches!(status, Status::Failed(_)));
+    let skipped = count(of, |status| matches!(status, Status::Skipped(_)));
+    let least = of.repetitions();
+    html! {
+        dl class="facts" {
+            @if let Some(source) = &study.source { dt { "After" } dd { (source) } }
+            dt { "Workload" } dd { (study.workload) ", scale " (of.scale) @if let Some(scale) = study.scale.get(&of.scale) {
+                ", on a file system of " (scale.size) } }
+            dt { "Runs" } dd {
+                (done) " done, " (failed) " failed, " (skipped) " not possible here"
+                @if of.open > 0 { ", " (of.open) " still to be made" }
+                @if let Some((low, high)) = least {
+                    "; " @if low == high { (low) } @else { (low) " to " (high) } " of each configuration"
+                }
+            }
+            @for (factor, levels) in of.levels() {
+                dt { (factor) } dd { (levels.join(", ")) }
+            }
+            @if !study.baseline.is_empty() {
+                dt { "Compared with" }
+                dd { @for (at, (factor, level)) in study.baseline.iter().enumerate() {
+                    @if at > 0 { ", " } (factor) " " (level) } }
+            }
+        }
+    }
+}
+
+fn count(of: &StudyResults, is: fn(&Status) -> bool) -> usize {
+    of.records.iter().filter(|record| is(&record.status)).count()
+}
+
+/// What was excluded by the study, and what this machine could not do.
+fn left_out(of: &StudyResults) -> Markup {
+    let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for record in &of.records {
+        if let Status::Skipped(reason) = &record.status {
+            let what = describe(&record.levels);
+            let list = reasons.entry(reason).or_default();
+            if !list.contains(&what) {
+                list.push(what);
+            }
+        }
+    }
+    html! {
+        @if !reasons.is_empty() || !of.study.exclude.is_empty() {
+            h3 { "Left out" }
+            ul {
+                @for (reason, what) in &reasons {
+                    li { (reason) ": " (short_list(what)) }
+                }
+                @for exclude in &of.study.exclude {
+                    li { (exclude.reason) ": " (describe(&exclude.levels)) " (by the study's file)" }
+                }
+            }
+        }
+    }
+}
+
+/// The first few of a long list, and how many more.
+fn short_list(what: &[String]) -> String {
+    match what.len() {
+        0..=4 => what.join("; "),
+        n => format!("{}; and {} more configurations", what[..3].join("; "), n - 3),
+    }
+}
+
+/// Levels in words: `filesystem ext2, processes 4`.
+pub fn describe(levels: &BTreeMap<String, String>) -> String {
+    let parts: Vec<_> = levels.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
+    parts.join(", ")
+}
