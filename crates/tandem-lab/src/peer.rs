@@ -136,7 +136,7 @@ impl Peer {
                 }
             }
         }
-        Err(first.map_or_else(|| lack(self.title, None), |lack| lack).into())
+        Err(first.unwrap_or_else(|| lack(self.title, None)).into())
     }
 
     fn host_lacks(&self) -> Vec<Lack> {

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use super::*;
 
-fn asked<'a>(name: &str, second: Option<&'a Path>, journal: Option<u64>) -> Commands {
+fn asked(name: &str, second: Option<&Path>, journal: Option<u64>) -> Commands {
     commands(&Asked {
         peer: find(name).unwrap(),
         program: Path::new("/bin/tandem"),

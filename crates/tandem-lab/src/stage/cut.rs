@@ -135,7 +135,7 @@ fn time(
         state.busy_until = state.busy_until.max(service.finish);
         if service.seek_distance > 0 {
             share.seeks += 1;
-            share.distance += u64::from(service.seek_distance);
+            share.distance += service.seek_distance;
         }
         if data {
             share.accesses += 1;

@@ -10,7 +10,7 @@ use rustix::mount::UnmountFlags;
 /// Is something mounted on the directory?
 pub(crate) fn is_mounted(dir: &Path) -> bool {
     let dir = real(dir);
-    mounts().iter().any(|mount| *mount == dir)
+    mounts().contains(&dir)
 }
 
 /// Unmounts whatever lies on or in a directory, the last mounted first; what is in use is detached.
