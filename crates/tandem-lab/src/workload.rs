@@ -10,16 +10,22 @@ use serde::{Deserialize, Serialize};
 
 mod bonnie;
 mod clock;
+mod command;
+mod compile;
 mod dualfs_micro;
 mod error;
 mod fdtree;
+mod fio;
 mod io_bound;
 mod parameter;
 mod postmark;
 mod product;
 mod program;
+mod service;
 mod spad;
+mod tpcc;
 mod trees;
+mod web;
 
 pub use error::{Missing, WorkloadError};
 pub use parameter::{Kind, Parameter};
@@ -96,13 +102,18 @@ trait Workload: Sync {
     fn run(&self, args: &Arguments, phase: &str, at: &Context) -> Result<Outcome, WorkloadError>;
 }
 
-const ALL: [&dyn Workload; 6] = [
+const ALL: [&dyn Workload; 11] = [
     &dualfs_micro::DualfsMicro,
     &fdtree::Fdtree,
     &io_bound::IoBound,
     &bonnie::Bonnie,
     &postmark::Postmark,
     &spad::Spad,
+    &compile::Compile,
+    &web::Web,
+    &tpcc::Tpcc,
+    &fio::Fio,
+    &command::Command,
 ];
 
 /// The workloads: name and what it does, in a line.

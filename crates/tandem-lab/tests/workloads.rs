@@ -380,3 +380,97 @@ fn spad_sees_a_difference() {
         assert!(lab.phase("tree-compare").is_err());
     }
 }
+
+/// Says so where a test cannot be made.
+fn lacks(spec: &WorkloadSpec) -> bool {
+    let missing = workload::missing(spec).expect("known");
+    for what in &missing {
+        eprintln!("skipped: {what}");
+    }
+    !missing.is_empty()
+}
+
+#[test]
+fn command() {
+    let parameters = r#"
+        prepare = "echo 7 > seven"
+        [[steps]]
+        name = "write"
+        command = "cat $LAB_PREPARED/seven > f$LAB_PROCESS; echo value answer_files $LAB_PROCESSES; echo chatter"
+        cold = true
+        [[steps]]
+        name = "fail"
+        command = "echo because >&2; false"
+        measured = false
+    "#;
+    let lab = Lab::new("command", parameters, 2);
+    let phases = workload::phases(&lab.spec).expect("phases");
+    assert!(phases[0].cold && phases[0].measured && !phases[1].cold && !phases[1].measured);
+    assert_eq!(lab.phase("write").expect("done")["answer_files"], 4.0);
+    assert_eq!(std::fs::read(lab.dir.path().join("f1")).expect("file"), b"7\n");
+    assert!(lab.phase("fail").expect_err("fails").to_string().contains("because"));
+    assert!(reason(&spec("command", "", 1)).contains("name and a command"));
+    assert!(reason(&spec("command", "steps = [{ nam = 'x' }]", 1)).contains("nam"));
+}
+
+#[test]
+fn fio() {
+    let job = "[job]\\nrw=write\\nbs=4k\\nsize=64k\\n[read]\\nstonewall\\nrw=randread\\nsize=64k";
+    let parameters = format!("job = \"{job}\"");
+    if lacks(&spec("fio", &parameters, 1)) {
+        return;
+    }
+    let lab = Lab::new("fio", &parameters, 2);
+    let values = lab.phase("fio").expect("done");
+    assert_eq!((values["write_bytes"], values["write_requests"]), (131072.0, 32.0));
+    assert_eq!(values["read_bytes"], 131072.0);
+    assert!(values["read_p99_us"] >= values["read_p50_us"]);
+    assert!(reason(&spec("fio", "", 1)).contains("neither"));
+    let lab = Lab::new("fio", "job = \"[job]\\nrw=sideways\\nsize=4k\"", 1);
+    assert!(matches!(lab.phase("fio"), Err(WorkloadError::Program { .. })));
+}
+
+#[test]
+fn web() {
+    let parameters = "directories = 2\nconnections = 4\nseconds = 1";
+    if lacks(&spec("web", parameters, 1)) {
+        return;
+    }
+    let lab = Lab::new("web", parameters, 1);
+    let done = lab.whole();
+    // 9 x (102 + 1024 + 10240 + 102400) x 5 bytes a directory.
+    assert_eq!(
+        (done["make-files"]["files"], done["make-files"]["written_bytes"]),
+        (72.0, 10238940.0)
+    );
+    let serve = &done["serve"];
+    assert!(serve["requests"] > 0.0 && serve["bytes"] > serve["requests"] * 102.0);
+    assert!(done["check"]["logged_requests"] >= serve["requests"]);
+    assert!(lab.dir.path().join("access.log").exists());
+}
+
+#[test]
+fn tpcc() {
+    let parameters = "warehouses = 2\nshare = 0.01\nclients = 4\nwarmup_seconds = 1\nseconds = 2";
+    if lacks(&spec("tpcc", parameters, 1)) {
+        return;
+    }
+    let lab = Lab::new("tpcc", parameters, 1);
+    let done = lab.whole();
+    assert!(done["load"]["database_bytes"] > 1e6);
+    let values = &done["transactions"];
+    assert!(values["new_order_transactions"] > 10.0, "{values:?}");
+    assert!(values["payment_p90_seconds"] > 0.0);
+    let minutes = values["new_order_transactions"] * 30.0;
+    assert_eq!(values["new_orders_per_minute"], minutes);
+    assert_eq!(left(lab.dir.path()), ["postgresql"]);
+}
+
+#[test]
+fn compile_says_what_is_missing() {
+    let spec = spec("compile", "source = '/nowhere/linux.tar.xz'", 1);
+    let missing = workload::missing(&spec).expect("known");
+    assert!(missing.iter().any(|what| what.to_string().contains("/nowhere")), "{missing:?}");
+    let dir = tempfile::tempdir().expect("directory");
+    assert!(matches!(workload::prepare(&spec, dir.path()), Err(WorkloadError::Missing(_))));
+}

@@ -154,11 +154,24 @@ fn key(args: &Arguments) -> Result<String, WorkloadError> {
 
 /// Makes the archives, if they are not there.
 pub(super) fn prepare(args: &Arguments, scratch: &Path) -> Result<Packed, WorkloadError> {
-    let source = source(args)?;
-    let share = args.number("share")?;
-    let place = product::made(scratch, "tree", &key(args)?, |draft| {
+    pack(&source(args)?, args.number("share")?, &key(args)?, scratch)
+}
+
+/// The archives that [`prepare`] has made.
+pub(super) fn packed(args: &Arguments, scratch: &Path) -> Result<Packed, WorkloadError> {
+    place(&key(args)?, scratch)
+}
+
+/// A share of this tree as archives, which go by this key.
+pub(super) fn pack(
+    source: &Source,
+    share: f64,
+    key: &str,
+    scratch: &Path,
+) -> Result<Packed, WorkloadError> {
+    let place = product::made(scratch, "tree", key, |draft| {
         let figures =
-            archive::pack(&source, share, &draft.join("full.tar"), &draft.join("empty.tar"))?;
+            archive::pack(source, share, &draft.join("full.tar"), &draft.join("empty.tar"))?;
         let path = draft.join("figures.json");
         let file = std::fs::File::create_new(&path).map_err(io("create", &path))?;
         serde_json::to_writer(file, &figures).map_err(io("write", &path))
@@ -166,9 +179,9 @@ pub(super) fn prepare(args: &Arguments, scratch: &Path) -> Result<Packed, Worklo
     read(&place)
 }
 
-/// The archives that [`prepare`] has made.
-pub(super) fn packed(args: &Arguments, scratch: &Path) -> Result<Packed, WorkloadError> {
-    read(&product::place(scratch, "tree", &key(args)?))
+/// The archives that [`pack`] has made.
+pub(super) fn place(key: &str, scratch: &Path) -> Result<Packed, WorkloadError> {
+    read(&product::place(scratch, "tree", key))
 }
 
 fn read(place: &Path) -> Result<Packed, WorkloadError> {
