@@ -474,3 +474,14 @@ fn compile_says_what_is_missing() {
     let dir = tempfile::tempdir().expect("directory");
     assert!(matches!(workload::prepare(&spec, dir.path()), Err(WorkloadError::Missing(_))));
 }
+
+#[test]
+#[ignore = "takes minutes"]
+fn compile() {
+    let spec = spec("compile", "", 2);
+    if lacks(&spec) {
+        return;
+    }
+    let lab = Lab::new("compile", "", 2);
+    assert!(lab.whole()["compile"]["image_bytes"] > 1e6);
+}

@@ -9,22 +9,45 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::WorkloadError;
 use super::error::io;
-use super::program::shown;
+use super::program::{self, shown};
 
 /// How long a server may take to begin and to end.
 const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The signal that ends a server in good order.
+#[derive(Clone, Copy)]
+pub(super) struct Stop {
+    signal: Signal,
+    name: &'static str,
+}
+
+/// SIGINT.
+pub(super) const INTERRUPT: Stop = Stop { signal: Signal::INT, name: "INT" };
+
+/// SIGQUIT.
+pub(super) const QUIT: Stop = Stop { signal: Signal::QUIT, name: "QUIT" };
+
+/// Words before a server's command: it is sent `stop` when the process that started it dies, however
+/// that dies.
+pub(super) fn mortal(stop: Stop) -> Result<[String; 3], WorkloadError> {
+    let setpriv = program::find("setpriv").ok_or_else(|| super::Missing {
+        what: "program setpriv".to_owned(),
+        package: Some("util-linux".to_owned()),
+    })?;
+    Ok([setpriv.display().to_string(), "--pdeathsig".to_owned(), stop.name.to_owned()])
+}
 
 /// A server under way.
 pub(super) struct Service {
     child: Child,
     command: String,
     log: PathBuf,
-    stop: Signal,
+    stop: Stop,
 }
 
 impl Service {
     /// Starts it; its output goes to `log`. `stop` is the signal that ends it in good order.
-    pub fn start(mut command: Command, log: &Path, stop: Signal) -> Result<Service, WorkloadError> {
+    pub fn start(mut command: Command, log: &Path, stop: Stop) -> Result<Service, WorkloadError> {
         let out = File::create(log).map_err(io("create", log))?;
         let err = out.try_clone().map_err(io("open", log))?;
         command.stdin(Stdio::null()).stdout(out).stderr(err);
@@ -72,7 +95,7 @@ impl Service {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid {
             // It may have ended on its own; that shows when it is waited for.
-            let _ = kill_process(pid, self.stop);
+            let _ = kill_process(pid, self.stop.signal);
         }
     }
 

@@ -8,13 +8,13 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Command;
 
-use rustix::process::Signal;
 use serde::Deserialize;
 
 use super::error::{expect, io};
 use super::parameter::{Arguments, Kind, Parameter};
-use super::service::Service;
+use super::service::{self, Service};
 use super::{Context, Missing, Outcome, PhaseSpec, Workload, WorkloadError, aside, cold, program};
 
 /// The workload.
@@ -75,7 +75,7 @@ impl Workload for Web {
     }
 
     fn missing(&self, _: &Arguments) -> Result<Vec<Missing>, WorkloadError> {
-        Ok(program::missing(&[("nginx", "nginx"), ("wrk", "wrk")]))
+        Ok(program::missing(&[("nginx", "nginx"), ("wrk", "wrk"), ("setpriv", "util-linux")]))
     }
 
     /// One server and its clients; the first process runs them.
@@ -146,9 +146,11 @@ fn serve(args: &Arguments, at: &Context) -> Result<Outcome, WorkloadError> {
     std::fs::write(&conf, configuration(&at.dir, notes, port, connections))
         .map_err(io("write", &conf))?;
     std::fs::write(&script, SCRIPT).map_err(io("write", &script))?;
-    let mut nginx = program::command("nginx")?;
+    let [setpriv, more @ ..] = service::mortal(service::QUIT)?;
+    let mut nginx = Command::new(setpriv);
+    nginx.args(more).arg(program::find("nginx").unwrap_or_else(|| "nginx".into()));
     nginx.arg("-p").arg(notes).arg("-c").arg(&conf).arg("-e").arg("stderr");
-    let mut server = Service::start(nginx, &notes.join("nginx.log"), Signal::QUIT)?;
+    let mut server = Service::start(nginx, &notes.join("nginx.log"), service::QUIT)?;
     server.wait_for(|| TcpStream::connect(("127.0.0.1", port)).is_ok())?;
     let mut wrk = program::command("wrk")?;
     // wrk wants a connection for each thread.

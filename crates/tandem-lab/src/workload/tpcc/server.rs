@@ -1,19 +1,22 @@
 //! A PostgreSQL server whose data lie on the file system under test.
 
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use rustix::process::Signal;
 use tempfile::TempDir;
 
 use super::super::error::io;
 use super::super::program;
-use super::super::service::Service;
+use super::super::service::{self, Service, Stop};
 use super::super::{Missing, WorkloadError};
 
 /// The server's user within the database.
 const USER: &str = "lab";
+
+/// What makes it end at once, in good order.
+const STOP: Stop = service::INTERRUPT;
 
 /// A server under way.
 pub(super) struct Server {
@@ -43,6 +46,7 @@ pub(super) fn missing() -> Vec<Missing> {
             package: Some(package.to_owned()),
         })
         .collect();
+    all.extend(program::missing(&[("setpriv", "util-linux")]));
     if rustix::process::geteuid().is_root() {
         all.extend(program::missing(&[("unshare", "util-linux")]));
         let account = Missing { what: "a user postgres or nobody".to_owned(), package: None };
@@ -68,16 +72,20 @@ fn account_number() -> Option<u32> {
 
 /// A program of PostgreSQL's that refuses to be run by root. For root it is run in a user namespace
 /// where root has another number: files stay root's, and every directory above them can be entered.
-fn unprivileged(name: &str) -> Result<Command, WorkloadError> {
+fn unprivileged(name: &str, before: &[String]) -> Result<Command, WorkloadError> {
     let file = find(name).ok_or_else(|| absent(name))?;
-    if !rustix::process::geteuid().is_root() {
-        let mut command = Command::new(file);
-        command.env("LC_ALL", "C");
-        return Ok(command);
+    let mut words: Vec<OsString> = Vec::new();
+    if rustix::process::geteuid().is_root() {
+        let number = account_number().ok_or_else(|| absent("for a user postgres or nobody"))?;
+        let unshare = program::find("unshare").ok_or_else(|| absent("unshare"))?;
+        words.push(unshare.into());
+        words.push(format!("--map-user={number}").into());
+        words.push(format!("--map-group={number}").into());
     }
-    let number = account_number().ok_or_else(|| absent("for a user postgres or nobody"))?;
-    let mut command = program::command("unshare")?;
-    command.arg(format!("--map-user={number}")).arg(format!("--map-group={number}")).arg(file);
+    words.extend(before.iter().map(OsString::from));
+    words.push(file.into());
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).env("LC_ALL", "C").stdin(Stdio::null());
     Ok(command)
 }
 
@@ -86,7 +94,7 @@ pub(super) fn initialize(dir: &Path) -> Result<(), WorkloadError> {
     std::fs::create_dir(dir).map_err(io("create", dir))?;
     let only_mine = std::fs::Permissions::from_mode(0o700);
     std::fs::set_permissions(dir, only_mine).map_err(io("protect", dir))?;
-    let mut initdb = unprivileged("initdb")?;
+    let mut initdb = unprivileged("initdb", &[])?;
     initdb.arg("-D").arg(dir).args(["-A", "trust", "-U", USER, "--locale=C", "-E", "SQL_ASCII"]);
     program::run(&mut initdb)
 }
@@ -102,13 +110,12 @@ impl Server {
         // Short, for the kernel allows 108 bytes; and not on the file system under test.
         let socket = tempfile::Builder::new().prefix("lab-pg-").tempdir();
         let socket = socket.map_err(io("create a directory in", &std::env::temp_dir()))?;
-        let mut postgres = unprivileged("postgres")?;
+        let mut postgres = unprivileged("postgres", &service::mortal(STOP)?)?;
         postgres.arg("-D").arg(dir).args(["-c", "listen_addresses="]);
         postgres.arg("-c").arg(format!("unix_socket_directories={}", socket.path().display()));
         postgres.arg("-c").arg(format!("shared_buffers={}kB", (buffers / 1024).max(128)));
         postgres.arg("-c").arg(format!("max_connections={}", clients + 10));
-        // An interrupt: end at once, in good order.
-        let service = Service::start(postgres, log, Signal::INT)?;
+        let service = Service::start(postgres, log, STOP)?;
         let mut server = Server { service, socket };
         let place = server.socket.path().to_owned();
         server.service.wait_for(|| answers(&place))?;
@@ -151,6 +158,6 @@ fn answers(socket: &Path) -> bool {
 fn client(name: &str, socket: &Path) -> Result<Command, WorkloadError> {
     let mut command = Command::new(find(name).ok_or_else(|| absent(name))?);
     command.env("PGHOST", socket).env("PGUSER", USER).env("PGDATABASE", "postgres");
-    command.env("LC_ALL", "C").stdin(std::process::Stdio::null());
+    command.env("LC_ALL", "C").stdin(Stdio::null());
     Ok(command)
 }
