@@ -156,6 +156,32 @@ fn other_kernel() {
     }
 }
 
+#[test]
+#[ignore = "takes minutes"]
+fn every_file_system() {
+    for peer in peer::ALL {
+        for world in ["host", "uml"] {
+            let Some(done) = run(peer.name, &[DISK, ("world", world)]) else { continue };
+            for phase in &done.phases {
+                let get = |metric| phase.metric(&metric).unwrap_or(0.0);
+                let (read, written) = (get(Metric::SectorsRead), get(Metric::SectorsWritten));
+                eprintln!(
+                    "{} {world} {}: {read} + {written} sectors, {:.3} s disk, {:.3} + {:.3} s",
+                    peer.name,
+                    phase.name,
+                    get(Metric::IoSeconds),
+                    phase.seconds,
+                    phase.flush_seconds,
+                );
+            }
+            eprintln!("{} {world}: {:?}", peer.name, done.flags);
+        }
+        if peer.external_journal && peer.name != "tandem" {
+            run(peer.name, &[DISK, ("placement", "second-disk"), ("world", "uml")]);
+        }
+    }
+}
+
 /// Not a test of its own: what [`killed`] kills.
 #[test]
 #[ignore = "for the test that kills it"]

@@ -86,9 +86,8 @@ impl Drop for Volume<'_> {
     }
 }
 
-/// Empties the kernel's caches; for what is not mounted this includes everything that it knew of it.
+/// Empties the kernel's caches. What was mounted and is no more is not in them anyway.
 pub(super) fn drop_caches() -> Result<(), StageError> {
-    rustix::fs::sync();
     let file = "/proc/sys/vm/drop_caches";
     std::fs::write(file, "3").map_err(|e| StageError::failed(format!("write to {file}"), e))
 }
