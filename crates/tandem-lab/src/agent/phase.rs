@@ -77,7 +77,7 @@ impl<'a> Agent<'a> {
             measured: spec.measured,
             ..Phase::default()
         };
-        self.mount(spec.cold, &mut phase)?;
+        self.mount(at, &mut phase)?;
         let mut workers = self.workers(spec)?;
         let before = self.begin(at)?;
         for worker in &mut workers {
@@ -93,8 +93,8 @@ impl<'a> Agent<'a> {
     }
 
     /// Mounts it if it is not; anew, after everything was forgotten, for a cold phase.
-    fn mount(&mut self, cold: bool, phase: &mut Phase) -> Result<(), StageError> {
-        if cold {
+    fn mount(&mut self, at: usize, phase: &mut Phase) -> Result<(), StageError> {
+        if phase.cold {
             if let Some(daemons) = self.volume.unmount()? {
                 daemons.reap();
             }
@@ -102,6 +102,7 @@ impl<'a> Agent<'a> {
         }
         if self.volume.mounted.is_none() {
             let before = self.counts()?;
+            self.mark(&format!("mount {at}"))?;
             let took = self.volume.mount()?;
             self.note_daemons()?;
             let after = self.counts()?;
@@ -208,10 +209,11 @@ impl<'a> Agent<'a> {
         others
     }
 
+    /// Caches were empty if the mount or the phase had to read.
     fn judge(&mut self, phase: &Phase) {
         let read: u64 = phase.devices.iter().map(|device| device.read_sectors).sum();
-        let bytes = phase.values.get("read_bytes").copied().unwrap_or(0.0);
-        if phase.cold && bytes > 0.0 && read == 0 {
+        let mount = phase.values.get("mount_read_sectors").copied().unwrap_or(0.0);
+        if phase.cold && read == 0 && mount == 0.0 {
             let text = "caches were emptied, and yet nothing was read from the devices";
             self.flag("warm", phase, text.to_owned());
         }

@@ -15,11 +15,19 @@ use crate::record::{DiskTime, Flag, Phase};
 /// other after. No phase begins with a flush of more than a megabyte under way.
 const SLACK: u64 = 2048;
 
-/// A phase's part of the trace's time, in nanoseconds.
+/// A part of the trace's time, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Span {
     begin: u64,
     end: u64,
+}
+
+/// A phase's parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Spans {
+    /// The mount before it, if there was one.
+    mount: Option<Span>,
+    phase: Span,
 }
 
 /// Cuts a disk's trace at the marks: a file for each phase in `dir`, and the disk time of each of
@@ -37,13 +45,22 @@ pub(super) fn cut(
     std::fs::create_dir_all(dir).map_err(|e| StageError::failed(step(), e))?;
     let spans = spans(marks, done.phases.len()).map_err(|e| StageError::failed(step(), e))?;
     let mut records = trace::open(trace, trace::Options::default()).map_err(fail)?.1.peekable();
+    let mut timed = |span: Span, file: &Path| {
+        let sectors = split(&mut records, span, file).map_err(fail)?;
+        let mut drive = profile.drive().map_err(|e| StageError::failed(step(), e))?;
+        let times = time(store, &mut drive, file).map_err(|e| StageError::failed(step(), e))?;
+        Ok::<_, StageError>((sectors, times))
+    };
     let Executed { phases, flags, .. } = done;
     for ((at, phase), span) in phases.iter_mut().enumerate().zip(spans) {
-        let name = format!("{:02}-{}-{}.tdt.zst", at + 1, phase.name, store.parts.join("-"));
-        let file = dir.join(name);
-        let sectors = split(&mut records, span, &file).map_err(fail)?;
-        let mut drive = profile.drive().map_err(|e| StageError::failed(step(), e))?;
-        let times = time(store, &mut drive, &file).map_err(|e| StageError::failed(step(), e))?;
+        let name = format!("{:02}-{}-{}", at + 1, phase.name, store.parts.join("-"));
+        if let Some(mount) = span.mount {
+            let times = timed(mount, &dir.join(format!("{name}-mount.tdt.zst")))?.1;
+            let taken: f64 = times.iter().map(|time| time.io_seconds).sum();
+            *phase.values.entry("mount_io_seconds".to_owned()).or_default() += taken;
+        }
+        let file = dir.join(format!("{name}.tdt.zst"));
+        let (sectors, times) = timed(span.phase, &file)?;
         let mut counted = 0;
         for (part, mut time) in store.parts.iter().zip(times) {
             let Some(device) = phase.devices.iter_mut().find(|device| device.name == *part) else {
@@ -70,15 +87,22 @@ fn differ(phase: &Phase, store: &Store, kernel: u64, disk: u64) -> Option<Flag> 
 }
 
 /// The spans of the phases, from lines as `NANOSECONDS begin 0`.
-fn spans(marks: &str, phases: usize) -> Result<Vec<Span>, String> {
-    let time = |what: &str, at: usize| {
+fn spans(marks: &str, phases: usize) -> Result<Vec<Spans>, String> {
+    let find = |what: &str, at: usize| {
         let wanted = format!("{what} {at}");
         let mut lines = marks.lines().filter_map(|line| line.split_once(' '));
-        let found = lines.find(|(_, mark)| *mark == wanted);
-        let (time, _) = found.ok_or_else(|| format!("no mark {wanted:?}"))?;
-        time.parse().map_err(|_| format!("{time:?} is no time"))
+        let (time, _) = lines.find(|(_, mark)| *mark == wanted)?;
+        Some(time.parse::<u64>().map_err(|_| format!("{time:?} is no time")))
     };
-    (0..phases).map(|at| Ok(Span { begin: time("begin", at)?, end: time("end", at)? })).collect()
+    let time = |what: &str, at| find(what, at).ok_or_else(|| format!("no mark {what} {at}"))?;
+    let spans = (0..phases).map(|at| {
+        let phase = Span { begin: time("begin", at)?, end: time("end", at)? };
+        let mount = find("mount", at).transpose()?;
+        // What comes at the time of a mark belongs to what begins there.
+        let end = phase.begin.saturating_sub(1);
+        Ok(Spans { mount: mount.map(|begin| Span { begin, end }), phase })
+    });
+    spans.collect()
 }
 
 /// Writes what lies in the span to a file of its own, whose time begins with it; gives the sectors

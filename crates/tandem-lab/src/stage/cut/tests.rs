@@ -40,7 +40,7 @@ fn executed(counted: u64) -> (tempfile::TempDir, Executed, Result<(), StageError
     };
     let phases = vec![phase("one", counted), phase("two", 8)];
     let mut done = Executed { phases, ..Executed::default() };
-    let marks = "10 begin 0\n20 end 0\n30 begin 1\n40 end 1\n";
+    let marks = "3 mount 0\n10 begin 0\n20 end 0\n30 begin 1\n40 end 1\n";
     let result = cut(&store, marks, &trace, &dir.path().join("cut"), &mut done);
     (dir, done, result)
 }
@@ -56,7 +56,9 @@ fn phases_have_their_requests() {
         records.map(|record| record.unwrap().time).collect::<Vec<_>>()
     };
     assert_eq!((records(0), records(1)), (vec![0, 1, 2], vec![1]));
-    assert_eq!(std::fs::read_dir(dir.path().join("cut")).unwrap().count(), 2);
+    assert_eq!(std::fs::read_dir(dir.path().join("cut")).unwrap().count(), 3);
+    let mounted = |at: usize| done.phases[at].values.get("mount_io_seconds").copied();
+    assert!(mounted(0).is_some_and(|seconds| seconds > 0.0) && mounted(1).is_none());
 }
 
 #[test]
@@ -89,5 +91,6 @@ fn counts_that_differ_are_marked() {
 fn a_mark_that_is_missing() {
     assert!(spans("10 begin 0\n", 1).is_err());
     assert!(spans("ten begin 0\n20 end 0\n", 1).is_err());
-    assert_eq!(spans("10 begin 0\n20 end 0\n", 1), Ok(vec![Span { begin: 10, end: 20 }]));
+    let phase = Span { begin: 10, end: 20 };
+    assert_eq!(spans("10 begin 0\n20 end 0\n", 1), Ok(vec![Spans { mount: None, phase }]));
 }
