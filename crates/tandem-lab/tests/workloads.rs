@@ -485,3 +485,26 @@ fn compile() {
     let lab = Lab::new("compile", "", 2);
     assert!(lab.whole()["compile"]["image_bytes"] > 1e6);
 }
+
+/// A workload's parameters, as the documentation has them.
+fn table(name: &str) -> String {
+    let mut table =
+        "| parameter | default | unit | meaning |\n| --- | --- | --- | --- |\n".to_owned();
+    for parameter in workload::parameters(name).expect("known") {
+        let (unit, about) = (parameter.unit, parameter.about);
+        table += &format!("| {} | `{}` | {unit} | {about} |\n", parameter.name, parameter.default);
+    }
+    table
+}
+
+#[test]
+fn documented() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab-workloads.md");
+    let text = std::fs::read_to_string(path).expect("docs/lab-workloads.md");
+    let mut lacking = Vec::new();
+    for (name, about) in workload::names() {
+        let parts = [format!("## {name}\n"), about.to_owned(), table(name)];
+        lacking.extend(parts.into_iter().filter(|part| !text.contains(part)));
+    }
+    assert!(lacking.is_empty(), "docs/lab-workloads.md lacks\n{}", lacking.join("\n"));
+}
