@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+mod aging;
 mod bonnie;
 mod clock;
 mod command;

@@ -508,3 +508,76 @@ fn documented() {
     }
     assert!(lacking.is_empty(), "docs/lab-workloads.md lacks\n{}", lacking.join("\n"));
 }
+
+/// The figures of `docs/lab-workloads.md`.
+#[test]
+#[ignore = "takes minutes"]
+fn the_linux_source() {
+    let path = Path::new("/usr/src/linux-source-6.1.tar.xz");
+    if !path.exists() {
+        eprintln!("skipped: {} is missing; package linux-source-6.1 has it", path.display());
+        return;
+    }
+    let (mut files, mut bytes, mut over_2k) = (0, 0, 0);
+    let source = tandem_lab::tree::Source::at(path).expect("archive");
+    source
+        .each(&mut |entry, _| {
+            if let tandem_lab::tree::Kind::File(size) = entry.kind {
+                files += 1;
+                bytes += size;
+                over_2k += u64::from(size > 2048);
+            }
+            Ok(())
+        })
+        .expect("read");
+    // The package may have been updated; it was measured at 78,579 files and 16,527 bytes each.
+    assert!((70_000..90_000).contains(&files), "{files}");
+    assert!((14_000..19_000).contains(&(bytes / files)), "{bytes}");
+    assert!((63..68).contains(&(over_2k * 100 / files)), "{over_2k}");
+    let parameters = format!("tree = '{}'\nshare = 0.03\ncopies = 2", path.display());
+    let lab = Lab::new("dualfs-micro", &parameters, 2);
+    let done = lab.whole();
+    println!("{done:?}");
+    assert!(done["read-data-meta"]["files"] > 1000.0);
+}
+
+/// A small file system of its own, for what looks at the space that is left.
+struct Small(TempDir);
+
+impl Small {
+    fn new(size: &str) -> Option<Small> {
+        let dir = tempfile::tempdir().expect("directory");
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "lab-test"]).arg(dir.path());
+        let mounted = mount.output().is_ok_and(|done| done.status.success());
+        if !mounted {
+            eprintln!("skipped: no tmpfs can be mounted");
+        }
+        mounted.then_some(Small(dir))
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn aged() {
+    let Some(small) = Small::new("40M") else { return };
+    let parameters = "files = 100\ndirectories = 8\ncopies = 1\nage = 0.6\ntests = ['write-meta']\nsize_sigma = 0.5";
+    let mut lab = Lab::new("dualfs-micro", parameters, 1);
+    lab.dir = tempfile::tempdir_in(small.0.path()).expect("directory");
+    assert_eq!(lab.phases(), ["age", "write-meta"]);
+    let values = lab.phase("age").expect("aged");
+    // Two rounds: 40 MB are filled to 60 % with files of 4 or 8 KiB; half of them are removed.
+    let (made, removed) = (values["made_files"], values["removed_files"]);
+    assert!((3000.0..9000.0).contains(&made), "{made}");
+    assert!(removed > made * 0.55 && removed < made * 0.8, "{removed} of {made}");
+    lab.phase("write-meta").expect("done");
+    // The disk is smaller than a tree.
+    let mut lab = Lab::new("dualfs-micro", "files = 9000\nage = 0.5\ncopies = 1", 1);
+    lab.dir = tempfile::tempdir_in(small.0.path()).expect("directory");
+    assert!(lab.phase("age").expect_err("too small").to_string().contains("larger disk"));
+}

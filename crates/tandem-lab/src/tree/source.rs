@@ -46,7 +46,8 @@ impl Source {
             Source::Directory(path) | Source::Archive(path) => {
                 let meta = std::fs::metadata(path).map_err(io("stat", path))?;
                 let (path, size) = (path.display(), meta.size());
-                Ok(format!("{path} {size} {}.{:09}", meta.mtime(), meta.mtime_nsec()))
+                // Seconds: a guest may see the host's files with no finer times.
+                Ok(format!("{path} {size} {}", meta.mtime()))
             }
         }
     }

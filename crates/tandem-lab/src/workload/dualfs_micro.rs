@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use super::error::{expect, io};
 use super::parameter::{Arguments, Kind, Parameter};
 use super::trees::{self, Packed};
-use super::{Context, Missing, Outcome, PhaseSpec, Workload, WorkloadError, aside, cold, program};
+use super::{
+    Context, Missing, Outcome, PhaseSpec, Workload, WorkloadError, aging, aside, cold, program,
+};
 use crate::tree::{Figures, archive, ops};
 
 /// The workload.
@@ -22,6 +24,7 @@ const TESTS: &[&str] = &[
 ];
 
 /// What prepares a test when the one that does is not among those wanted.
+const AGE: &str = "age";
 const UNPACK: &str = "unpack";
 const UNPACK_EMPTY: &str = "unpack-empty";
 const CLEAR: &str = "clear";
@@ -59,6 +62,20 @@ impl Workload for DualfsMicro {
                 Kind::Flag,
                 "use tar, find, cat, cp and rm instead of system calls of the lab's own",
             ),
+            Parameter::new(
+                "age",
+                "0.0",
+                "",
+                Kind::Number(0.0, 0.95),
+                "share of the file system that is filled, and then thinned out, before the tests; 0: none, the file system is new",
+            ),
+            Parameter::new(
+                "age_rounds",
+                "2",
+                "rounds",
+                Kind::Integer(1, 1000),
+                "how often it is filled and thinned out",
+            ),
         ];
         all.extend(trees::parameters(12_000, 780, trees::MEDIAN));
         all
@@ -69,7 +86,9 @@ impl Workload for DualfsMicro {
         if args.count("copies")? < u64::from(args.processes) {
             return Err(args.wrong("copies", "fewer than processes: each works on its own copy"));
         }
-        Ok(phases(&args.texts("tests")?))
+        let aged = args.number("age")? > 0.0;
+        let first = aged.then(|| aside(AGE));
+        Ok(first.into_iter().chain(phases(&args.texts("tests")?)).collect())
     }
 
     fn missing(&self, args: &Arguments) -> Result<Vec<Missing>, WorkloadError> {
@@ -89,6 +108,9 @@ impl Workload for DualfsMicro {
 
     fn run(&self, args: &Arguments, phase: &str, at: &Context) -> Result<Outcome, WorkloadError> {
         let packed = trees::packed(args, &at.scratch)?;
+        if phase == AGE {
+            return age(args, &packed, at);
+        }
         let programs = args.flag("programs")?;
         let copies = args.count("copies")?;
         let mine = (u64::from(at.process)..copies).step_by(at.processes.max(1) as usize);
@@ -116,6 +138,21 @@ impl Workload for DualfsMicro {
         outcome.values.extend(moved.map(|(name, value)| (name.to_owned(), value as f64)));
         Ok(outcome)
     }
+}
+
+/// One process ages the file system; the same way whatever their number.
+fn age(args: &Arguments, packed: &Packed, at: &Context) -> Result<Outcome, WorkloadError> {
+    if at.process > 0 {
+        return Ok(Outcome::default());
+    }
+    let (share, rounds) = (args.number("age")?, args.count("age_rounds")?);
+    let (made, removed) = aging::age(&at.dir, packed, share, rounds, at.seed)?;
+    if made == 0 {
+        let reason =
+            "not even one copy of the tree fits; a smaller tree or a larger disk is needed";
+        return Err(args.wrong("age", reason));
+    }
+    Ok(Outcome::of([("made_files", made as f64), ("removed_files", removed as f64)]))
 }
 
 /// The phases for these tests. The empty trees come first and are removed, so that the full ones

@@ -10,6 +10,9 @@ use super::error::io;
 
 const KEY: &str = "key";
 
+/// What the name of something half made begins with; its maker's process follows.
+const DRAFT: &str = ".draft-";
+
 /// Where the product of these parameters lies, if it has been made.
 pub(crate) fn place(scratch: &Path, kind: &str, key: &str) -> PathBuf {
     let mut hasher = SipHasher13::new();
@@ -34,7 +37,8 @@ pub(crate) fn made(
         }
         Err(_) => {}
     }
-    let draft = scratch.join(format!(".{kind}-{}", std::process::id()));
+    sweep(scratch)?;
+    let draft = scratch.join(format!("{DRAFT}{}-{kind}", std::process::id()));
     remove(&draft)?;
     std::fs::create_dir_all(&draft).map_err(io("create", &draft))?;
     let done = make(&draft).and_then(|()| {
@@ -48,14 +52,28 @@ pub(crate) fn made(
     done.map(|()| place)
 }
 
+/// Removes what processes have left that were killed.
+fn sweep(scratch: &Path) -> Result<(), WorkloadError> {
+    for entry in std::fs::read_dir(scratch).map_err(io("list", scratch))? {
+        let entry = entry.map_err(io("list", scratch))?;
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(DRAFT)?.split('-').next());
+        let owner: Option<u32> = owner.and_then(|pid| pid.parse().ok());
+        if owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+            remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 /// Gives the draft its name; another process may have been faster.
 fn settle(draft: &Path, place: &Path, key: &str) -> Result<(), WorkloadError> {
     let Err(error) = std::fs::rename(draft, place) else { return Ok(()) };
     if std::fs::read_to_string(place.join(KEY)).is_ok_and(|known| known == key) {
         return remove(draft);
     }
-    // Something without a key, left by a crash before there was a rename.
-    Err(io("rename to", place)(error))
+    let reason = format!("is in the way and was not made by the lab; remove it ({error})");
+    Err(WorkloadError::Product { path: place.to_owned(), reason })
 }
 
 fn sync(dir: &Path) -> Result<(), WorkloadError> {
@@ -89,5 +107,18 @@ mod tests {
         assert_eq!(first, again);
         let other = made(dir.path(), "tree", "b", write).expect("made");
         assert_ne!(first, other);
+    }
+
+    #[test]
+    fn what_the_killed_leave_is_removed() {
+        let dir = tempfile::tempdir().expect("directory");
+        // No process has a number beyond the kernel's limit of 2^22.
+        let (dead, alive) = (".draft-99999999-tree", format!(".draft-{}-x", std::process::id()));
+        for name in [dead, &alive, "other"] {
+            std::fs::create_dir(dir.path().join(name)).expect("made");
+        }
+        made(dir.path(), "tree", "a", |_| Ok(())).expect("made");
+        assert!(!dir.path().join(dead).exists());
+        assert!(dir.path().join(alive).exists() && dir.path().join("other").exists());
     }
 }
