@@ -4,10 +4,15 @@
 //! Functions take plain numbers and know nothing of records. Values are put in order before they are
 //! added up, so that no result depends on the order in which they were measured.
 
+pub mod bootstrap;
+pub mod check;
 pub mod distribution;
+pub mod factorial;
 pub mod interval;
 pub mod multiple;
+pub mod rank;
 pub mod ratio;
+pub mod regression;
 pub mod summary;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +34,36 @@ pub enum StatsError {
     /// A value is infinite or not a number.
     #[error("a value is not a finite number")]
     NotFinite,
+    /// More values than the method is good for.
+    #[error("{have} values, and at most {most} are possible")]
+    TooMany {
+        /// At most so many.
+        most: usize,
+        /// So many there are.
+        have: usize,
+    },
+    /// All values are equal.
+    #[error("the values do not vary")]
+    NoVariation,
+    /// A design that cannot be analysed.
+    #[error(
+        "a design needs 1 to {factors} factors of two levels or more, with at most {cells} cells"
+    )]
+    Shape {
+        /// Most factors.
+        factors: usize,
+        /// Most cells.
+        cells: usize,
+    },
+    /// An observation has levels that the design does not have.
+    #[error("an observation does not fit the design's factors")]
+    Observation,
+    /// A combination of levels was not measured.
+    #[error("no value for {0}: the design is not a full factorial one")]
+    EmptyCell(String),
+    /// No combination of levels was measured twice.
+    #[error("no combination of levels was measured twice: errors cannot be told from interactions")]
+    NoReplication,
     /// Not a level of confidence.
     #[error("{0} is not a level of confidence (above 0, below 1)")]
     Level(f64),

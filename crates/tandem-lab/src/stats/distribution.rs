@@ -72,6 +72,11 @@ pub fn normal_upper(z: f64) -> f64 {
     0.5 * erfc(z / std::f64::consts::SQRT_2)
 }
 
+/// Density of the standard normal distribution.
+pub fn normal_density(z: f64) -> f64 {
+    (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt()
+}
+
 /// The quantile of the standard normal distribution.
 pub fn normal_quantile(p: f64) -> f64 {
     if p <= 0.0 {
