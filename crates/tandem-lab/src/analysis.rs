@@ -9,6 +9,7 @@ mod quantity;
 mod runs;
 mod select;
 mod text;
+mod variance;
 
 use serde::Serialize;
 
@@ -20,6 +21,7 @@ pub use figure::{Bar, FigureData, Group, Panel, Test, Value, figure};
 pub use quantity::{Better, Quantity, quantity};
 pub use runs::{FlagCount, Missing, Runs};
 pub use select::level_text;
+pub use variance::{AnovaData, AnovaPanel, Checks, Pair, RankTest, variance};
 
 /// How to judge.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -53,6 +55,8 @@ pub struct StudyData {
     pub runs: Runs,
     /// The figures, in the study's order.
     pub figures: Vec<FigureData>,
+    /// The analyses of variance, in the study's order.
+    pub anovas: Vec<AnovaData>,
 }
 
 /// Analyses a study. Records of other studies are left aside.
@@ -70,5 +74,6 @@ pub fn analyse(study: &Study, records: &[Record], options: &Options) -> StudyDat
         options: *options,
         runs: Runs::of(own.iter().copied()),
         figures: study.figure.iter().map(|f| figure(study, f, records, options)).collect(),
+        anovas: study.anova.iter().map(|a| variance(study, a, records, options)).collect(),
     }
 }

@@ -162,8 +162,8 @@ pub fn figure(study: &Study, figure: &Figure, records: &[Record], options: &Opti
         let groups = data.phases.iter().map(group).collect();
         data.panels.push(Panel { levels, groups });
     }
-    notes(figure, &mut data);
     compare::with_baseline(&mut data);
+    notes(figure, &mut data);
     sentences::write(&mut data);
     data
 }
@@ -265,6 +265,13 @@ fn notes(figure: &Figure, data: &mut FigureData) {
     if short > 0 {
         let values = text::count(short, "value");
         notes.push(format!("{values} missing: runs that came to their end without this figure."));
+    }
+    let by_rank = bars().filter(|bar| bar.test == Some(Test::MannWhitney)).count();
+    if by_rank > 0 {
+        let comparisons = text::count(by_rank, "comparison");
+        notes.push(format!(
+            "{comparisons} by ranks (Mann-Whitney), because values are not normal (Shapiro-Wilk, p < 0.01)."
+        ));
     }
     data.notes = notes;
 }

@@ -44,6 +44,16 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{rounded} %")
 }
 
+/// `59 %`, `0.68 %`.
+pub(crate) fn share(share: f64) -> String {
+    format!("{} %", number(share * 100.0))
+}
+
+/// `p = 0.012`, `p < 0.0001`.
+pub(crate) fn p_value(p: f64) -> String {
+    if p < 1e-4 { "p < 0.0001".to_owned() } else { format!("p = {}", fixed(p, decimals(p).min(4))) }
+}
+
 /// `processes 4, world uml`; empty for no levels.
 pub(crate) fn levels(levels: &Levels) -> String {
     let parts: Vec<String> =

@@ -12,6 +12,8 @@ use super::{Interval, Level, StatsError};
 pub enum RatioMethod {
     /// Fieller's theorem, the variances not taken as equal.
     Fieller,
+    /// Bias-corrected and accelerated bootstrap, for values that are not normal.
+    Bootstrap,
     /// Neither sample varies: the ratio is as exact as the measure.
     NoVariation,
 }

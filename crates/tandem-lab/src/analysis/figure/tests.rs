@@ -127,3 +127,57 @@ fn a_missing_baseline_leaves_absolute_values() {
     let bar = &data.panels[0].groups[0].bars[0];
     assert!(bar.ratio.is_none() && bar.summary.is_some());
 }
+
+#[test]
+fn values_that_are_not_normal_go_by_ranks() {
+    let mut records = Vec::new();
+    for repetition in 1..=12 {
+        let own = f64::from(repetition);
+        let late = if repetition == 12 { 60.0 } else { 0.0 };
+        records.push(run("tandem", 1, repetition, 1.0 + own / 100.0 + late));
+        records.push(run("ext2", 1, repetition, 10.0 + own / 100.0));
+        records.push(run("xfs", 1, repetition, 9.0 + own / 100.0));
+    }
+    let data = drawn(&records);
+    let [tandem, _, xfs] = &data.panels[0].groups[0].bars[..] else { panic!() };
+    assert!(tandem.normality.unwrap() < 0.01 && xfs.normality.unwrap() > 0.5);
+    assert_eq!((tandem.test, xfs.test), (Some(Test::MannWhitney), Some(Test::Welch)));
+    assert_eq!(tandem.ratio.unwrap().method, Some(crate::stats::ratio::RatioMethod::Bootstrap));
+    assert!(
+        data.notes.iter().any(|note| note.starts_with("1 comparison by ranks")),
+        "{:?}",
+        data.notes
+    );
+}
+
+#[test]
+fn one_run_each_has_values_and_no_more() {
+    let once: Vec<Record> = runs().into_iter().filter(|record| record.repetition == 1).collect();
+    let data = drawn(&once);
+    let tandem = &data.panels[0].groups[0].bars[0];
+    assert!(tandem.summary.as_ref().unwrap().interval.is_none() && tandem.p.is_none());
+    let sentence = tandem.sentence.as_deref().unwrap();
+    assert!(sentence.contains("n = 1, no interval"), "{sentence}");
+}
+
+/// Nothing that is not a number gets into the JSON, where it would become null.
+#[test]
+fn numbers_are_numbers() {
+    let mut exact = runs();
+    for record in &mut exact {
+        record.phases[0].seconds = 2.0;
+    }
+    for records in [runs(), exact, Vec::new()] {
+        let data = drawn(&records);
+        let ratios = data
+            .panels
+            .iter()
+            .flat_map(|p| &p.groups)
+            .flat_map(|g| &g.bars)
+            .filter_map(|b| b.ratio);
+        for ratio in ratios {
+            let interval = ratio.interval.map_or(0.0, |interval| interval.low + interval.high);
+            assert!((ratio.value + interval).is_finite());
+        }
+    }
+}
