@@ -11,14 +11,21 @@
 
 pub mod agent;
 pub mod analysis;
+pub mod checklist;
+pub mod doctor;
+pub mod environment;
 pub mod guest;
 pub mod job;
+pub mod known;
 pub mod measure;
 pub mod peer;
+pub mod plan;
 pub mod record;
 pub mod report;
+pub mod run;
 pub mod stage;
 pub mod stats;
+pub mod store;
 pub mod study;
 pub mod tree;
 pub mod workload;

@@ -1,10 +1,19 @@
 //! Studies: what is varied, what is done, how often.
 
+mod check;
+mod level;
+mod shipped;
+mod source;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Levels, Metric};
+
+pub use level::{level, parse_size};
+pub use shipped::shipped;
+pub use source::{Given, Problem, StudyError};
 
 /// A study, as its file has it (TOML; documented in `docs/lab.md`).
 ///
@@ -41,7 +50,7 @@ pub struct Study {
     /// The scales; `quick` and `full` in all studies that are shipped.
     pub scale: BTreeMap<String, Scale>,
     /// The level that others are compared with: `filesystem = "ext2"`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "level::levels")]
     pub baseline: Levels,
     /// What the report draws, in this order.
     #[serde(default)]
@@ -61,6 +70,8 @@ pub struct Change {
     pub mount: String,
     /// Parameters of the workload.
     pub parameters: BTreeMap<String, toml::Value>,
+    /// Another workload than the study's.
+    pub workload: Option<String>,
     /// The file system whose mkfs and mount are used, for a level of `filesystem` that the lab does
     /// not know: `[change.filesystem.ext4-nojournal] base = "ext4"`.
     pub base: Option<String>,
@@ -71,6 +82,7 @@ pub struct Change {
 #[serde(deny_unknown_fields)]
 pub struct Exclude {
     /// Runs with these levels.
+    #[serde(deserialize_with = "level::levels")]
     pub levels: Levels,
     /// Why.
     pub reason: String,
@@ -97,6 +109,12 @@ pub struct Scale {
     /// Levels of factors at this scale, where fewer are taken.
     #[serde(default)]
     pub factors: BTreeMap<String, Vec<toml::Value>>,
+    /// What levels change at this scale besides, as [`Study::change`]: a smaller tree.
+    #[serde(default)]
+    pub change: BTreeMap<String, BTreeMap<String, Change>>,
+    /// About how long a run takes, in seconds, where that was measured: for the estimate.
+    #[serde(default)]
+    pub seconds: Option<f64>,
 }
 
 /// A figure of the report.
@@ -145,3 +163,6 @@ pub struct Anova {
 fn filesystem() -> String {
     "filesystem".to_owned()
 }
+
+#[cfg(test)]
+mod tests;

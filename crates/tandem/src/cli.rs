@@ -53,7 +53,7 @@ pub enum Command {
     Stats(StatsArgs),
     /// Look into disks: drives' profiles, traces, disk time.
     Disk(disk::DiskArgs),
-    /// Study file systems: run, measure, judge, report.
+    /// Run studies of file systems, and judge what they have shown.
     Lab(lab::LabArgs),
     /// Make, mount, fill, compare, unmount and check a volume, and show what it did.
     Demo(DemoArgs),

@@ -46,6 +46,11 @@ pub fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "tandem: {text}");
 }
 
+/// Says how something goes on, on standard error, if that takes it.
+pub fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 /// Prints lines on standard output; unlike `println!`, an error comes back.
 pub fn print(text: &str) -> Result<()> {
     let end = if text.ends_with('\n') { "" } else { "\n" };

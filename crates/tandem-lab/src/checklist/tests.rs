@@ -1,0 +1,78 @@
+use super::*;
+use crate::record::{DeviceIo, SCHEMA};
+
+const MACHINE: Machine = Machine { memory: 1 << 30, swapped: 0 };
+
+fn phase(seconds: f64, cold: bool, written: u64) -> Phase {
+    let devices = vec![DeviceIo { write_sectors: written / 512, ..DeviceIo::default() }];
+    Phase { name: "p".into(), measured: true, seconds, cold, devices, ..Phase::default() }
+}
+
+fn rules(flags: &[Flag]) -> Vec<&str> {
+    flags.iter().map(|flag| flag.rule.as_str()).collect()
+}
+
+#[test]
+fn a_good_run_has_no_flag() {
+    let judged = judge(&[phase(60.0, true, 0), phase(61.0, false, 2 << 30)], MACHINE);
+    assert_eq!(judged, []);
+}
+
+#[test]
+fn each_rule_is_seen() {
+    assert_eq!(rules(&judge(&[phase(59.9, true, 0)], MACHINE)), ["short-phase"]);
+    assert_eq!(rules(&judge(&[phase(0.9, true, 0)], MACHINE)), ["short-phase", "few-ticks"]);
+    assert_eq!(rules(&judge(&[phase(60.0, false, 1 << 20)], MACHINE)), ["fits-memory"]);
+    let swapping = Machine { swapped: 3, ..MACHINE };
+    assert_eq!(rules(&judge(&[phase(60.0, true, 0)], swapping)), ["swapped"]);
+    let aside = Phase { measured: false, ..phase(0.1, false, 0) };
+    assert_eq!(judge(&[aside], MACHINE), []);
+}
+
+fn runs(values: &[f64]) -> Vec<Record> {
+    let record = |(at, value): (usize, &f64)| Record {
+        schema: SCHEMA,
+        id: format!("a-{}", at + 1),
+        study: "s".into(),
+        scale: "quick".into(),
+        levels: Levels::from([("filesystem".into(), "ext2".into())]),
+        repetition: 1,
+        order: 1,
+        seed: 1,
+        started: 0.0,
+        elapsed: 1.0,
+        status: Status::Done,
+        environment: String::new(),
+        commands: Vec::new(),
+        phases: vec![phase(*value, true, 0)],
+        flags: Vec::new(),
+    };
+    values.iter().enumerate().map(record).collect()
+}
+
+#[test]
+fn few_runs_are_marked() {
+    let said = |count: usize| {
+        let values: Vec<f64> = (0..count).map(|at| 60.0 + at as f64).collect();
+        judge_sets(&runs(&values)).first().map(|found| found.flag.text.clone())
+    };
+    assert!(said(2).unwrap().contains("nothing follows"));
+    assert!(said(9).unwrap().contains("custom"));
+    assert_eq!(said(10), None);
+}
+
+#[test]
+fn outliers_are_marked() {
+    let found = judge_sets(&runs(&[60.0, 60.5, 61.0, 59.5, 60.2, 80.0]));
+    let outlier = found.iter().find(|found| found.flag.rule == "outlier").unwrap();
+    assert_eq!(outlier.runs, ["a-6"]);
+    let found = judge_sets(&runs(&[60.0, 60.5, 61.0, 59.5, 60.2, 61.3]));
+    assert!(found.iter().all(|found| found.flag.rule == "few-runs"));
+}
+
+#[test]
+fn failed_runs_do_not_count() {
+    let mut records = runs(&[60.0; 10]);
+    records[0].status = Status::Failed("x".into());
+    assert_eq!(rules(&[judge_sets(&records)[0].flag.clone()]), ["few-runs"]);
+}

@@ -1,0 +1,128 @@
+//! What is ahead: how many runs, how long, how much space.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::RunError;
+use crate::plan::{Need, Selected};
+use crate::record::{Record, Status};
+use crate::store::Asked;
+
+/// What is ahead.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outlook {
+    /// Runs that were made before.
+    pub made: u64,
+    /// Bytes of disk and memory that the hungriest run may take.
+    pub disk: u64,
+    /// Of memory.
+    pub memory: u64,
+    /// Seconds for all that is to be run, if that can be told.
+    pub seconds: Option<f64>,
+    /// Combinations that studies leave out, by reason.
+    pub left_out: BTreeMap<String, u64>,
+    /// Every run, with what its study says it takes.
+    #[serde(skip)]
+    planned: HashMap<String, Option<f64>>,
+}
+
+impl Outlook {
+    pub(super) fn new(
+        parts: &[(&Asked, Selected<'_>)],
+        records: &[Record],
+        made: &HashSet<String>,
+    ) -> Outlook {
+        let mut planned = HashMap::new();
+        let mut need = Need::default();
+        let mut left_out = BTreeMap::new();
+        for (asked, selected) in parts {
+            for one in &selected.configurations {
+                for repetition in 1..=asked.repetitions(selected) {
+                    planned.insert(format!("{}-{repetition}", one.id), selected.scale.seconds);
+                }
+            }
+            for out in &selected.left_out {
+                *left_out.entry(out.reason.clone()).or_default() += 1;
+            }
+            let more = selected.need();
+            need = Need { disk: need.disk.max(more.disk), memory: need.memory.max(more.memory) };
+        }
+        let before = planned.keys().filter(|id| made.contains(*id)).count() as u64;
+        let Need { disk, memory } = need;
+        let mut ahead = Outlook { made: before, disk, memory, seconds: None, left_out, planned };
+        ahead.seconds = ahead.left(records, made);
+        ahead
+    }
+
+    /// All runs, those of before among them.
+    pub fn runs(&self) -> u64 {
+        self.planned.len() as u64
+    }
+
+    /// Runs that were made and are not planned: repetitions for a narrower interval.
+    pub(super) fn foreign(&self, made: &HashSet<String>) -> u64 {
+        made.iter().filter(|id| !self.planned.contains_key(*id)).count() as u64
+    }
+
+    /// Seconds for the runs that are not made: each as its configuration took, else as its study
+    /// says.
+    pub(super) fn left(&self, records: &[Record], made: &HashSet<String>) -> Option<f64> {
+        let mut taken: HashMap<&str, (f64, f64)> = HashMap::new();
+        for record in records.iter().filter(|record| !matches!(record.status, Status::Skipped(_))) {
+            let (sum, count) = taken.entry(configuration(&record.id)).or_default();
+            *sum += record.elapsed;
+            *count += 1.0;
+        }
+        let skipped = records.iter().filter(|record| matches!(record.status, Status::Skipped(_)));
+        let skipped: HashSet<&str> = skipped.map(|record| configuration(&record.id)).collect();
+        let open = self.planned.iter().filter(|(id, _)| !made.contains(*id));
+        open.map(|(id, said)| {
+            let known = taken.get(configuration(id)).map(|(sum, count)| sum / count);
+            let nothing = skipped.contains(configuration(id)).then_some(0.0);
+            known.or(nothing).or(*said)
+        })
+        .sum()
+    }
+
+    /// Is there enough of everything?
+    pub(super) fn check(&self, work: &Path) -> Result<(), RunError> {
+        if self.made == self.runs() {
+            return Ok(());
+        }
+        let stat = rustix::fs::statvfs(work)
+            .map_err(|e| RunError::Io { path: work.to_owned(), error: e.into() })?;
+        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+        if free < self.disk {
+            return Err(RunError::Short(format!(
+                "images may take {} MiB, and {} has {} MiB free; nothing was begun: take a smaller \
+                 scale, or --work on another file system",
+                mib(self.disk),
+                work.display(),
+                free >> 20
+            )));
+        }
+        let available = available().unwrap_or(u64::MAX);
+        if available < self.memory {
+            return Err(RunError::Short(format!(
+                "a run may take {} MiB of memory, and {} MiB are free; nothing was begun: take a \
+                 smaller scale, or leave out what is kept in memory (--only placement=…, disk=…)",
+                mib(self.memory),
+                available >> 20
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn configuration(id: &str) -> &str {
+    id.rsplit_once('-').map_or(id, |(configuration, _)| configuration)
+}
+
+fn available() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let rest = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    rest.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}

@@ -1,0 +1,42 @@
+//! Repetitions until intervals are narrow enough (Wright et al. 2005: Auto-pilot).
+
+use crate::plan::Configuration;
+use crate::record::{Metric, Phase, Record, Status};
+use crate::stats::Level;
+use crate::stats::interval::relative_width;
+use crate::study::Study;
+
+/// Configurations whose intervals are too wide after the blocks before `repetition`.
+pub(super) fn wanting<'c>(
+    study: &Study,
+    all: &[&'c Configuration],
+    records: &[Record],
+    repetition: u32,
+    width: f64,
+) -> Vec<&'c Configuration> {
+    let Some(figure) = study.figure.first() else { return Vec::new() };
+    let of = |one: &Configuration| -> Vec<&Record> {
+        let before = (1..repetition).map(|nth| format!("{}-{nth}", one.id));
+        let before: Vec<String> = before.collect();
+        records.iter().filter(|record| before.contains(&record.id)).collect()
+    };
+    let wide = |one: &&&Configuration| too_wide(&of(one), &figure.metric, &figure.phases, width);
+    all.iter().filter(wide).copied().collect()
+}
+
+/// Is the 95 % interval of any of the phases wider than this share of its mean? What has no
+/// interval (a run that failed, a mean of zero) gains nothing from more runs.
+fn too_wide(records: &[&Record], metric: &Metric, phases: &[String], width: f64) -> bool {
+    let done: Vec<&&Record> = records.iter().filter(|r| r.status == Status::Done).collect();
+    let wanted =
+        |phase: &&Phase| phase.measured && (phases.is_empty() || phases.contains(&phase.name));
+    let names = done.first().map(|r| r.phases.iter().filter(wanted).map(|phase| &phase.name));
+    names.into_iter().flatten().any(|name| {
+        let value = |record: &&&Record| {
+            record.phases.iter().find(|phase| phase.name == *name)?.metric(metric)
+        };
+        let values: Vec<f64> = done.iter().filter_map(value).collect();
+        let now = relative_width(&values, Level::P95);
+        matches!(now, Ok(Some(now)) if now > width)
+    })
+}
