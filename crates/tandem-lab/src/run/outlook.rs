@@ -126,3 +126,44 @@ fn available() -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     rest.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Selected;
+    use crate::study::Given;
+
+    fn outlook(made: &[String]) -> Outlook {
+        let given = Given::find("io-bound").unwrap();
+        let only = [("filesystem".to_owned(), "ext2".to_owned())];
+        let selected = Selected::new(&given.study, "quick", &only).unwrap();
+        let asked = Asked {
+            study: "io-bound".into(),
+            scale: "quick".into(),
+            only: only.to_vec(),
+            repetitions: None,
+            text: given.text.clone(),
+        };
+        Outlook::new(&[(&asked, selected)], &[], &made.iter().cloned().collect())
+    }
+
+    #[test]
+    fn what_was_made_is_counted() {
+        let all = outlook(&[]);
+        assert_eq!((all.runs(), all.made), (3, 0));
+        let made: Vec<String> = all.planned.keys().take(2).cloned().collect();
+        assert_eq!(outlook(&made).made, 2);
+        let other = ["0-1".to_owned()];
+        assert_eq!((outlook(&other).made, all.foreign(&other.into_iter().collect())), (0, 1));
+    }
+
+    #[test]
+    fn too_little_space_is_told_before() {
+        let said = |outlook: Outlook| outlook.check(Path::new("/")).unwrap_err().to_string();
+        let told = said(Outlook { disk: u64::MAX, ..outlook(&[]) });
+        assert!(told.contains("nothing was begun") && told.contains("--work"), "{told}");
+        let told = said(Outlook { disk: 0, memory: u64::MAX, ..outlook(&[]) });
+        assert!(told.contains("of memory"), "{told}");
+        assert!(Outlook { disk: 0, memory: 0, ..outlook(&[]) }.check(Path::new("/")).is_ok());
+    }
+}

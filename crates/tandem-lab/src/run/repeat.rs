@@ -40,3 +40,55 @@ fn too_wide(records: &[&Record], metric: &Metric, phases: &[String], width: f64)
         matches!(now, Ok(Some(now)) if now > width)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Levels, SCHEMA};
+
+    fn records(values: &[f64]) -> Vec<Record> {
+        let record = |value: &f64| Record {
+            schema: SCHEMA,
+            id: "a-1".into(),
+            study: "s".into(),
+            scale: "quick".into(),
+            levels: Levels::new(),
+            repetition: 1,
+            order: 1,
+            seed: 1,
+            started: 0.0,
+            elapsed: 1.0,
+            status: Status::Done,
+            environment: String::new(),
+            commands: Vec::new(),
+            phases: vec![
+                Phase { name: "p".into(), measured: true, seconds: *value, ..Phase::default() },
+                Phase { name: "aside".into(), seconds: value * value, ..Phase::default() },
+            ],
+            flags: Vec::new(),
+        };
+        values.iter().map(record).collect()
+    }
+
+    fn wide(records: &[Record], width: f64) -> bool {
+        too_wide(&records.iter().collect::<Vec<_>>(), &Metric::Seconds, &[], width)
+    }
+
+    /// Mean 10, standard deviation 0.1, n = 3: the interval is 4.303 x 0.1 / sqrt 3 to either side.
+    #[test]
+    fn width_of_the_interval_decides() {
+        let three = records(&[9.9, 10.0, 10.1]);
+        assert!(wide(&three, 0.049));
+        assert!(!wide(&three, 0.050));
+    }
+
+    #[test]
+    fn what_has_no_interval_is_let_be() {
+        assert!(!wide(&records(&[5.0]), 0.01));
+        assert!(!wide(&records(&[0.0, 0.0, 0.0]), 0.01));
+        let mut failed = records(&[9.0, 10.0, 11.0]);
+        failed.iter_mut().for_each(|record| record.status = Status::Failed("x".into()));
+        assert!(!wide(&failed, 0.01));
+        assert!(!wide(&[], 0.01));
+    }
+}
