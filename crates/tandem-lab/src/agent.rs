@@ -115,6 +115,7 @@ fn steps(job: &Job, out: &Path, report: &mut Report) -> Result<(), StageError> {
         let next_is_cold = phases.get(at + 1).is_none_or(|next| next.cold);
         agent.phase(at, phases.len(), phase, next_is_cold)?;
     }
+    agent.finish();
     Ok(())
 }
 

@@ -13,8 +13,9 @@ use tandem_lab::workload::WorkloadSpec;
 const TANDEM: &str = env!("CARGO_BIN_EXE_tandem");
 const DISK: (&str, &str) = ("disk", "st34310a");
 const FILES: i64 = 300;
-/// Tells the test that runs in a process of its own where it works.
+/// Tells the test that runs in a process of its own where it works, and on which file system.
 const WORK: &str = "TANDEM_LAB_TEST_WORK";
+const VICTIM: &str = "TANDEM_LAB_TEST_VICTIM";
 
 fn setup(filesystem: &str, levels: &[(&str, &str)], work: &Path) -> Setup {
     let levels: Levels = levels.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
@@ -182,38 +183,67 @@ fn every_file_system() {
     }
 }
 
+#[test]
+fn mkfs_fails() {
+    if !root() || !peer::find("ext4").unwrap().lacks(World::Host).is_empty() {
+        return;
+    }
+    let work = tempfile::tempdir().unwrap();
+    let mut setup = setup("ext4", &[DISK], work.path());
+    setup.mkfs = vec!["-O".into(), "no-such-feature".into()];
+    let error = stage::execute_as(Path::new(TANDEM), &setup, &|_| ()).unwrap_err();
+    let StageError::Failed { step, reason } = &error else { panic!("{error:?}") };
+    assert!(step.starts_with("mke2fs") && reason.contains("no-such-feature"), "{error}");
+    nothing_left(work.path());
+}
+
 /// Not a test of its own: what [`killed`] kills.
 #[test]
 #[ignore = "for the test that kills it"]
 fn victim() {
     let Some(work) = std::env::var_os(WORK).map(PathBuf::from) else { return };
-    let mut setup = setup("ext4", &[DISK], &work);
+    let what = std::env::var(VICTIM).unwrap();
+    let (filesystem, world) = what.split_once(' ').unwrap();
+    let mut setup = setup(filesystem, &[DISK, ("world", world)], &work);
     setup.workload.parameters.insert("count".into(), toml::Value::Integer(3_000_000));
     let _ = stage::execute_as(Path::new(TANDEM), &setup, &|_| ());
 }
 
-#[test]
-fn killed() {
-    if !root() || !peer::find("ext4").unwrap().lacks(World::Host).is_empty() {
+fn kill(filesystem: &str, world: World) {
+    if !root() || !peer::find(filesystem).unwrap().lacks(world).is_empty() {
+        eprintln!("skipped: {filesystem} in {}", world.name());
         return;
     }
     let work = tempfile::tempdir().unwrap();
     let mut lab = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "victim", "--ignored"])
         .env(WORK, work.path())
+        .env(VICTIM, format!("{filesystem} {}", world.name()))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let since = Instant::now();
-    let mount = work.path().canonicalize().unwrap().join("stage/mnt/files-0");
-    while !mount.exists() {
-        assert!(since.elapsed() < Duration::from_secs(100), "does not come that far");
+    let progress = work.path().join("stage/report.progress");
+    while !std::fs::read_to_string(&progress).unwrap_or_default().contains("create-files") {
+        assert!(since.elapsed() < Duration::from_secs(200), "does not come that far");
         std::thread::sleep(Duration::from_millis(10));
     }
+    std::thread::sleep(Duration::from_millis(500));
     lab.kill().unwrap();
     lab.wait().unwrap();
     stage::clean(work.path()).unwrap();
     nothing_left(work.path());
     stage::clean(work.path()).unwrap();
+}
+
+#[test]
+fn killed() {
+    kill("ext4", World::Host);
+    kill("tandem", World::Host);
+}
+
+#[test]
+fn killed_with_a_guest() {
+    kill("jfs", World::Uml);
 }

@@ -25,6 +25,8 @@ pub(super) struct Agent<'a> {
     progress: File,
     marks: Vec<Marks>,
     volume: Volume<'a>,
+    /// The most processors that others took in a phase, and which.
+    busiest: Option<(f64, String)>,
 }
 
 /// A file that takes marks; each is written behind the one before.
@@ -51,7 +53,7 @@ impl<'a> Agent<'a> {
         });
         let marks = marks.collect::<Result<_, StageError>>()?;
         let volume = Volume::new(job);
-        Ok(Agent { job, out: out.to_owned(), report, progress, marks, volume })
+        Ok(Agent { job, out: out.to_owned(), report, progress, marks, volume, busiest: None })
     }
 
     /// Makes the file system.
@@ -178,11 +180,19 @@ impl<'a> Agent<'a> {
         self.mark(&format!("end {at}"))?;
         let others = self.others(before, phase);
         let share = others / before.since.elapsed().as_secs_f64().max(1e-3);
-        if share > BUSY {
-            let text = format!("programs that have no part in it took {share:.2} processors");
-            self.flag("busy-machine", phase, text);
+        if self.busiest.as_ref().is_none_or(|(most, _)| share > *most) {
+            self.busiest = Some((share, phase.name.clone()));
         }
         Ok(())
+    }
+
+    /// What can be said at the end only.
+    pub fn finish(mut self) {
+        let Some((share, phase)) = self.busiest.take().filter(|(share, _)| *share > BUSY) else {
+            return;
+        };
+        let text = format!("programs that have no part in it took {share:.2} processors");
+        self.report.flags.push(Flag { rule: "busy-machine".into(), phase: Some(phase), text });
     }
 
     /// Adds the kernel's threads and the lab's own processes, and gives the processor time of those
