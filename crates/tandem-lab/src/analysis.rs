@@ -5,10 +5,11 @@
 //! being mixed into one mean, and flags of the checklist go with the values that they concern.
 
 mod figure;
+pub(crate) mod judge;
 mod quantity;
 mod runs;
 mod select;
-mod text;
+pub(crate) mod text;
 mod variance;
 
 use serde::Serialize;
@@ -17,7 +18,8 @@ use crate::record::Record;
 use crate::stats::Level;
 use crate::study::Study;
 
-pub use figure::{Bar, FigureData, Group, Panel, Test, Value, figure};
+pub use figure::{Bar, FigureData, Group, Panel, Value, figure};
+pub use judge::Test;
 pub use quantity::{Better, Quantity, quantity};
 pub use runs::{FlagCount, Missing, Runs};
 pub use select::level_text;

@@ -12,6 +12,7 @@
 pub mod agent;
 pub mod analysis;
 pub mod checklist;
+pub mod compare;
 pub mod doctor;
 pub mod environment;
 pub mod guest;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::judge::Test;
 use super::quantity::{Quantity, quantity};
 use super::runs::{FlagCount, Runs, count_flags};
 use super::select::Selection;
@@ -119,18 +120,6 @@ pub struct Value {
     pub order: u32,
     /// What was measured.
     pub value: f64,
-}
-
-/// How a difference was tested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Test {
-    /// Welch's t-test: variances are not taken as equal.
-    Welch,
-    /// Mann and Whitney's rank test, because values are not normal.
-    MannWhitney,
-    /// Neither sample varies; means differ or they do not.
-    NoVariation,
 }
 
 /// Computes a figure.

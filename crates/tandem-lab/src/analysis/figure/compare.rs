@@ -1,21 +1,11 @@
 //! Every bar against the baseline's.
 
-use super::{Bar, FigureData, Test};
+use super::super::judge::judge;
+use super::{Bar, FigureData};
 use crate::record::Levels;
 use crate::stats::check::shapiro_wilk;
-use crate::stats::interval::welch;
 use crate::stats::multiple::holm;
-use crate::stats::rank::mann_whitney;
-use crate::stats::ratio::{Ratio, RatioMethod, ratio};
-use crate::stats::{Level, bootstrap};
-
-/// Below this p-value of Shapiro and Wilk's test values are not taken as normal. Lower than the error of
-/// other tests, since it is made for every bar, and since what replaces Welch's test has less power.
-const NOT_NORMAL: f64 = 0.01;
-/// Fewest values in a sample for which the bootstrap is no worse than what it replaces.
-const BOOTSTRAP: usize = 10;
-/// What the bootstrap's random choices begin with.
-const SEED: u64 = 1;
+use crate::stats::ratio::{Ratio, ratio};
 
 /// Enters ratios and p-values. A bar's baseline has the bar's own levels, but for those of the
 /// study's baseline; it may lie in another panel.
@@ -36,46 +26,16 @@ pub(super) fn with_baseline(data: &mut FigureData) {
             bar.ratio = ratio(&own, &below.values, level).ok().flatten().map(one);
             continue;
         }
-        let normal = is_normal(&own) && is_normal(&below.values);
-        bar.ratio = ratio_of(&own, &below.values, normal, level);
-        if let Some((test, value)) = tested(&own, &below.values, normal, level) {
-            (bar.test, bar.p) = (Some(test), Some(value));
-            p.push(value);
-        }
+        let judged = judge(&own, &below.values, level);
+        bar.ratio = judged.ratio;
+        (bar.test, bar.p) = judged.test.unzip();
+        p.extend(bar.p);
     }
     data.comparisons = p.len();
     let mut corrected = holm(&p).into_iter();
     for (_, bar) in bars(data).filter(|(_, bar)| bar.p.is_some()) {
         bar.p_corrected = corrected.next();
     }
-}
-
-fn is_normal(values: &[f64]) -> bool {
-    shapiro_wilk(values).map_or(true, |tested| tested.p >= NOT_NORMAL)
-}
-
-fn ratio_of(own: &[f64], below: &[f64], normal: bool, level: Level) -> Option<Ratio> {
-    let ratio = ratio(own, below, level).ok().flatten()?;
-    if normal || own.len().min(below.len()) < BOOTSTRAP {
-        return Some(ratio);
-    }
-    let drawn = bootstrap::ratio(own, below, level, SEED).ok().flatten();
-    Some(drawn.map_or(ratio, |interval| Ratio {
-        interval: Some(interval),
-        method: Some(RatioMethod::Bootstrap),
-        ..ratio
-    }))
-}
-
-fn tested(own: &[f64], below: &[f64], normal: bool, level: Level) -> Option<(Test, f64)> {
-    let difference = welch(own, below, level).ok()?;
-    if difference.dof.is_none() {
-        return Some((Test::NoVariation, difference.p));
-    }
-    if normal {
-        return Some((Test::Welch, difference.p));
-    }
-    Some((Test::MannWhitney, mann_whitney(own, below).ok()?.p))
 }
 
 struct Sample {
