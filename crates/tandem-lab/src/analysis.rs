@@ -18,7 +18,7 @@ use crate::record::Record;
 use crate::stats::Level;
 use crate::study::Study;
 
-pub use figure::{Bar, FigureData, Group, Panel, Value, figure};
+pub use figure::{Bar, Best, FigureData, Group, Panel, Value, figure};
 pub use judge::Test;
 pub use quantity::{Better, Quantity, quantity};
 pub use runs::{FlagCount, Missing, Runs};

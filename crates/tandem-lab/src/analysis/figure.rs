@@ -1,5 +1,6 @@
 //! Figures: bars beside one another, in groups (phases) and panels, with their intervals.
 
+mod best;
 mod compare;
 mod sentences;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use super::select::Selection;
 use super::{Options, text};
 use crate::record::{Levels, Metric, Record, Status};
 use crate::stats::Summary;
+use crate::stats::check::shapiro_wilk;
 use crate::stats::ratio::Ratio;
 use crate::study::{Figure, Study};
 
@@ -70,8 +72,24 @@ pub struct Group {
     pub phase: String,
     /// A bar for each level.
     pub bars: Vec<Bar>,
+    /// Whose mean is the best.
+    pub best: Option<Best>,
     /// What was found here, in a sentence.
     pub sentence: Option<String>,
+}
+
+/// The bar with the best mean of a group.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Best {
+    /// Its level.
+    pub level: String,
+    /// The level of the second best.
+    pub next: String,
+    /// The largest p-value of its tests against each other bar: all must tell it from them. None when one
+    /// cannot be made.
+    pub p: Option<f64>,
+    /// The same, corrected for the figure's number of groups (Holm).
+    pub p_corrected: Option<f64>,
 }
 
 /// One level in one phase.
@@ -146,12 +164,13 @@ pub fn figure(study: &Study, figure: &Figure, records: &[Record], options: &Opti
         let group = |phase: &String| {
             let bar = |level: &String| bar(&data, &selection, &levels, level, phase);
             let bars = data.levels.iter().map(bar).collect();
-            Group { phase: phase.clone(), bars, sentence: None }
+            Group { phase: phase.clone(), bars, best: None, sentence: None }
         };
         let groups = data.phases.iter().map(group).collect();
         data.panels.push(Panel { levels, groups });
     }
     compare::with_baseline(&mut data);
+    best::enter(&mut data);
     notes(figure, &mut data);
     sentences::write(&mut data);
     data
@@ -193,6 +212,7 @@ fn bar(data: &FigureData, from: &Selection, panel: &Levels, level: &str, phase: 
         levels,
         summary: Summary::of(&numbers, data.options.level).ok(),
         flush: Summary::of(&flush, data.options.level).ok(),
+        normality: shapiro_wilk(&numbers).ok().map(|tested| tested.p),
         values,
         absent,
         runs,

@@ -3,7 +3,6 @@
 use super::super::judge::judge;
 use super::{Bar, FigureData};
 use crate::record::Levels;
-use crate::stats::check::shapiro_wilk;
 use crate::stats::multiple::holm;
 use crate::stats::ratio::{Ratio, ratio};
 
@@ -16,7 +15,6 @@ pub(super) fn with_baseline(data: &mut FigureData) {
     let mut p = Vec::new();
     for (phase, bar) in bars(data) {
         let own: Vec<f64> = bar.values.iter().map(|value| value.value).collect();
-        bar.normality = shapiro_wilk(&own).ok().map(|tested| tested.p);
         let other = over(&bar.levels, &baseline);
         bar.baseline = other == bar.levels;
         let below = found.iter().find(|sample| sample.phase == phase && sample.levels == other);

@@ -93,7 +93,25 @@ fn bars_are_compared_within_their_panel() {
         "{sentence}"
     );
     assert!(sentence.ends_with("of ext2's application time."), "{sentence}");
-    assert_eq!(data.sentences, ["Lowest application time on average, of 2 cases: tandem in 2."]);
+    assert_eq!(
+        data.sentences[0],
+        "Lowest application time on average, of 2 cases: tandem in 2 (told apart from all others in 2)."
+    );
+    let [_, tandem, xfs] = &data.sentences[..] else { panic!("{:?}", data.sentences) };
+    assert!(tandem.starts_with("tandem: 0.100 x (95 % 0.09"), "{tandem}");
+    assert!(tandem.ends_with("shown to be lower in 2 of 2 cases, higher in 0."), "{tandem}");
+    assert!(xfs.ends_with("shown to be lower in 0 of 2 cases, higher in 0."), "{xfs}");
+}
+
+#[test]
+fn equals_have_no_best() {
+    let mut same = runs();
+    for record in &mut same {
+        record.phases[0].seconds = 0.0;
+    }
+    let data = drawn(&same);
+    assert!(data.panels.iter().flat_map(|panel| &panel.groups).all(|group| group.best.is_none()));
+    assert!(data.sentences.is_empty(), "{:?}", data.sentences);
 }
 
 #[test]
