@@ -22,7 +22,6 @@ pub use figure::{Bar, Best, FigureData, Group, Panel, Value, figure};
 pub use judge::Test;
 pub use quantity::{Better, Quantity, quantity};
 pub use runs::{FlagCount, Missing, Runs};
-pub use select::level_text;
 pub use variance::{AnovaData, AnovaPanel, Checks, Pair, RankTest, variance};
 
 /// How to judge.
@@ -30,11 +29,13 @@ pub use variance::{AnovaData, AnovaPanel, Checks, Pair, RankTest, variance};
 pub struct Options {
     /// Level of confidence of intervals; what is left of 1 is the error that tests may make.
     pub level: Level,
+    /// Width of the mean's interval that is to be reached, as a share of the mean.
+    pub width: f64,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { level: Level::P95 }
+        Options { level: Level::P95, width: 0.1 }
     }
 }
 

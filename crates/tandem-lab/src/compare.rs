@@ -14,7 +14,9 @@ use serde::Serialize;
 use crate::analysis::judge::judge;
 use crate::analysis::{Better, Quantity, Runs, Test, quantity};
 use crate::record::{Levels, Metric, Record, Status};
+use crate::stats::check::Tested;
 use crate::stats::multiple::holm;
+use crate::stats::rank::signed_rank;
 use crate::stats::ratio::Ratio;
 use crate::stats::regression::Line;
 use crate::stats::{Interval, Level, Summary};
@@ -97,6 +99,10 @@ pub struct MetricLine {
     pub points: Vec<(f64, f64)>,
     /// The line; none with fewer than three points or when all are equal before.
     pub line: Option<Line>,
+    /// Geometric mean of after by before, over points where both are positive.
+    pub ratio: Option<f64>,
+    /// Does it differ from 1 (Wilcoxon's signed ranks of the ratios' logarithms)?
+    pub shift: Option<Tested>,
 }
 
 /// Which configuration, of which study.
@@ -257,7 +263,12 @@ fn size(row: &Row) -> f64 {
 fn line(metric: &Metric, rows: &[Row], level: Level) -> MetricLine {
     let own = rows.iter().filter(|row| row.metric == *metric);
     let points: Vec<(f64, f64)> = own.map(|row| (row.before.mean, row.after.mean)).collect();
+    let positive = points.iter().filter(|(before, after)| *before > 0.0 && *after > 0.0);
+    let logs: Vec<f64> = positive.map(|(before, after)| (after / before).ln()).collect();
+    let mean = (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64);
     MetricLine {
+        ratio: mean.map(f64::exp),
+        shift: signed_rank(&logs).ok(),
         metric: metric.clone(),
         quantity: quantity(metric),
         line: Line::fit(&points, level).ok(),

@@ -18,6 +18,7 @@ use super::{Options, text};
 use crate::record::{Levels, Metric, Record, Status};
 use crate::stats::Summary;
 use crate::stats::check::shapiro_wilk;
+use crate::stats::interval::runs_needed;
 use crate::stats::ratio::Ratio;
 use crate::study::{Figure, Study};
 
@@ -117,6 +118,9 @@ pub struct Bar {
     pub p_corrected: Option<f64>,
     /// p-value of normally distributed values (Shapiro and Wilk), of three values or more.
     pub normality: Option<f64>,
+    /// How many runs the wanted width of the interval needs, by these runs' deviation; none when it is more
+    /// than 1,000 or cannot be told.
+    pub runs_needed: Option<usize>,
     /// Why there is no value: the study leaves it out, it failed, nothing was run.
     pub absent: Option<String>,
     /// Runs of this configuration.
@@ -139,6 +143,9 @@ pub struct Value {
     /// What was measured.
     pub value: f64,
 }
+
+/// More runs than this are not asked for.
+const MOST_RUNS: usize = 1_000;
 
 /// Computes a figure.
 pub fn figure(study: &Study, figure: &Figure, records: &[Record], options: &Options) -> FigureData {
@@ -213,6 +220,9 @@ fn bar(data: &FigureData, from: &Selection, panel: &Levels, level: &str, phase: 
         summary: Summary::of(&numbers, data.options.level).ok(),
         flush: Summary::of(&flush, data.options.level).ok(),
         normality: shapiro_wilk(&numbers).ok().map(|tested| tested.p),
+        runs_needed: runs_needed(&numbers, data.options.level, data.options.width, MOST_RUNS)
+            .ok()
+            .flatten(),
         values,
         absent,
         runs,

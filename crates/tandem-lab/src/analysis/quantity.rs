@@ -53,29 +53,42 @@ pub fn quantity(metric: &Metric) -> Quantity {
     }
 }
 
-/// Endings of names: unit, direction, and how many of the words do not belong to the name.
-const ENDINGS: [(&str, &str, Better); 14] = [
+/// Endings of names: unit, direction.
+const ENDINGS: [(&str, &str, Better); 16] = [
     ("_kb_per_s", "KB/s", Better::Higher),
     ("_mb_per_s", "MB/s", Better::Higher),
+    ("_kib_per_s", "KiB/s", Better::Higher),
+    ("_mib_per_s", "MiB/s", Better::Higher),
     ("_bytes_per_s", "bytes/s", Better::Higher),
     ("_files_per_s", "files/s", Better::Higher),
     ("_per_second", "1/s", Better::Higher),
     ("_per_minute", "1/min", Better::Higher),
     ("_per_s", "1/s", Better::Higher),
-    ("_cpu_seconds", "s", Better::Lower),
     ("_seconds", "s", Better::Lower),
     ("_ms", "ms", Better::Lower),
     ("_us", "µs", Better::Lower),
     ("_ns", "ns", Better::Lower),
     ("_percent", "%", Better::Neither),
     ("_bytes", "bytes", Better::Neither),
+    ("_kib", "KiB", Better::Neither),
 ];
 
 fn own(name: &str) -> Quantity {
     let padded = format!("_{name}");
     let ending = ENDINGS.iter().find(|(ending, ..)| padded.ends_with(ending));
-    let (unit, better) = ending.map_or(("", Better::Neither), |&(_, unit, better)| (unit, better));
-    Quantity { name: name.replace('_', " "), unit: unit.to_owned(), better }
+    let (ending, unit, better) = ending.copied().unwrap_or(("", "", Better::Neither));
+    let throughput = unit.ends_with("B/s") || unit == "bytes/s";
+    let words = if throughput {
+        let rest = padded.strip_suffix(ending).unwrap_or_default();
+        format!("{rest}_throughput")
+    } else {
+        padded
+    };
+    Quantity {
+        name: words.trim_start_matches('_').replace('_', " "),
+        unit: unit.to_owned(),
+        better,
+    }
 }
 
 #[cfg(test)]
@@ -93,5 +106,11 @@ mod tests {
         assert_eq!(of("seconds").unit, "s");
         assert_eq!((of("files").unit.as_str(), of("files").better), ("", Better::Neither));
         assert_eq!(of("read_bytes").name, "read bytes");
+        assert_eq!(
+            (of("kib_per_s").name.as_str(), of("kib_per_s").unit.as_str()),
+            ("throughput", "KiB/s")
+        );
+        assert_eq!(of("read_bytes_per_s").name, "read throughput");
+        assert_eq!(of("transactions_per_s").name, "transactions per s");
     }
 }

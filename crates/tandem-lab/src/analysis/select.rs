@@ -3,15 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::record::{Levels, Record};
-use crate::study::Study;
+use crate::study::{Study, level};
 
 /// The name under which the scale is a factor when records are of several.
 pub(super) const SCALE: &str = "scale";
-
-/// A level as records have it: text as it is, anything else as TOML writes it.
-pub fn level_text(level: &toml::Value) -> String {
-    level.as_str().map_or_else(|| level.to_string(), str::to_owned)
-}
 
 /// A study's records, each with the level of every factor.
 pub(super) struct Selection<'a> {
@@ -50,7 +45,7 @@ impl<'a> Selection<'a> {
         let scales = self.study.scale.values().filter_map(|scale| scale.factors.get(factor));
         let given = self.study.factors.get(factor).into_iter().chain(scales).flatten();
         let mut levels: Vec<String> = Vec::new();
-        for level in given.map(level_text).filter(|level| found.contains(level)) {
+        for level in given.filter_map(level).filter(|level| found.contains(level)) {
             if !levels.contains(&level) {
                 levels.push(level);
             }

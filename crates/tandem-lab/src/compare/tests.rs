@@ -58,6 +58,9 @@ fn verdicts() {
     let tandem = &compared.rows[0];
     assert!((tandem.change.unwrap() - 0.2).abs() < 1e-9 && tandem.interval.unwrap().contains(0.2));
     assert_eq!(compared.comparisons, 3);
+    let seconds = &compared.lines[0];
+    assert!((seconds.ratio.unwrap().powi(3) - 1.2 * 0.8).abs() < 1e-9);
+    assert!(seconds.shift.unwrap().p > 0.3);
 }
 
 #[test]
@@ -83,6 +86,7 @@ fn a_set_equals_itself() {
     assert_eq!(compared.count(Verdict::NoDifference), 3);
     let line = compared.lines[0].line.as_ref().unwrap();
     assert!((line.slope - 1.0).abs() < 1e-12 && line.intercept.abs() < 1e-12);
+    assert_eq!((compared.lines[0].ratio, compared.lines[0].shift), (Some(1.0), None));
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(super) fn render(comparison: &Comparison, all: bool) -> String {
         lines.push(table(&shown).to_string());
         lines.push(String::new());
     }
-    lines.extend(comparison.lines.iter().filter_map(of_line));
+    lines.extend(comparison.lines.iter().flat_map(|of| [of_all(of), of_line(of)]).flatten());
     for (runs, which) in [(&comparison.before, "first"), (&comparison.after, "second")] {
         lines.push(of_runs(runs, which));
     }
@@ -79,6 +79,14 @@ fn word(verdict: Verdict) -> &'static str {
         Verdict::NoDifference => "no difference shown",
         Verdict::NotComparable => "not comparable",
     }
+}
+
+/// `seconds: 1.02 x over 14 points (signed ranks, p = 0.02).`
+fn of_all(of: &MetricLine) -> Option<String> {
+    let ratio = text::number(of.ratio?);
+    let shift =
+        of.shift.map_or_else(String::new, |t| format!(" (signed ranks, {})", text::p_value(t.p)));
+    Some(format!("{}: {ratio} x over {}{shift}.", of.metric, text::count(of.points.len(), "point")))
 }
 
 fn of_line(of: &MetricLine) -> Option<String> {

@@ -81,6 +81,7 @@ fn bars_are_compared_within_their_panel() {
     for panel in &data.panels {
         let [tandem, ext2, xfs] = &panel.groups[0].bars[..] else { panic!() };
         assert!(ext2.baseline && ext2.p.is_none());
+        assert_eq!(tandem.runs_needed, Some(4));
         let ratio = tandem.ratio.unwrap();
         assert!((ratio.value - 0.1).abs() < 1e-12 && ratio.interval.unwrap().contains(0.1));
         assert!(tandem.p_corrected.unwrap() < 0.01, "{:?}", tandem.p_corrected);
