@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub use error::DeviceError;
 pub use file::{Access, Claim, FileDevice, Identity};
 pub use memory::MemoryDevice;
-pub use priority::{real_time, yield_to_all};
+pub use priority::{real_time, real_time_alone, yield_to_all};
 pub use probe::{Signature, probe};
 pub use stats::{Counters, DeviceStats};
 pub use window::Window;

@@ -16,8 +16,17 @@ pub fn yield_to_all() {
 /// From now on this thread, and those that it starts, run before all ordinary ones (SCHED_RR), as
 /// hardware would. Whether the system grants it: root's, or one with CAP_SYS_NICE.
 pub fn real_time() -> bool {
+    round_robin(0)
+}
+
+/// As [`real_time`], for this thread only.
+pub fn real_time_alone() -> bool {
+    round_robin(libc::SCHED_RESET_ON_FORK)
+}
+
+fn round_robin(flags: libc::c_int) -> bool {
     const LOWEST: libc::sched_param = libc::sched_param { sched_priority: 1 };
     #[expect(unsafe_code, reason = "it reads LOWEST only; 0 is the calling thread")]
-    let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &LOWEST) };
+    let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | flags, &LOWEST) };
     done == 0
 }

@@ -41,8 +41,11 @@ pub struct Options {
     pub trace: Option<Box<dyn Sink>>,
 }
 
-/// A request under way.
-struct Begun {
+/// A request that has reached the disk. It must be carried out ([`Emulated::carry_out`]): those
+/// behind it in the trace wait for its end.
+#[derive(Debug)]
+#[must_use]
+pub struct Arrival {
     ticket: Option<Ticket>,
     entry: Option<u64>,
     at: Nanos,
@@ -97,7 +100,15 @@ impl Emulated {
         self.now()
     }
 
-    fn begin(&self, operation: Operation, off: u64, len: u64) -> Begun {
+    /// A request reaches the disk now, and is carried out later: a queue has arrivals before the
+    /// first end.
+    pub fn arrive(&self, operation: Operation, off: u64, len: u64) -> Arrival {
+        match operation {
+            Operation::Read => self.counters.read(len),
+            Operation::Write => self.counters.write(len),
+            Operation::Flush => self.counters.flush(),
+            Operation::Discard => self.counters.discard(len),
+        }
         let first = off / SECTOR;
         let sectors = off.saturating_add(len).div_ceil(SECTOR) - first;
         let request = Request { operation, sector: first, sectors };
@@ -105,26 +116,26 @@ impl Emulated {
         // In the trace requests are in the order of their times, so both are taken together.
         let Some(journal) = &self.journal else {
             let at = self.now();
-            return Begun { ticket: submit(at), entry: None, at };
+            return Arrival { ticket: submit(at), entry: None, at };
         };
         let mut journal = journal.lock();
         let at = self.now();
         let (offset, length) = (first * SECTOR, sectors * SECTOR);
         let record =
             Record { time: at, operation, offset, length, service: None, hit: None, device: 0 };
-        Begun { ticket: submit(at), entry: Some(journal.begin(record)), at }
+        Arrival { ticket: submit(at), entry: Some(journal.begin(record)), at }
     }
 
     /// Waits until the drive has done its part.
-    fn end(&self, begun: Begun) {
-        let done = match (begun.ticket, &self.timing) {
+    fn end(&self, arrival: Arrival) {
+        let done = match (arrival.ticket, &self.timing) {
             (Some(ticket), Some(timing)) => Some(timing.wait(ticket)),
             _ => None,
         };
-        if let (Some(entry), Some(journal)) = (begun.entry, &self.journal) {
+        if let (Some(entry), Some(journal)) = (arrival.entry, &self.journal) {
             let finish = done.map_or_else(|| self.now(), |done| done.finish);
             let hit = done.and_then(|done| done.hit);
-            journal.lock().end(entry, finish.saturating_sub(begun.at), hit);
+            journal.lock().end(entry, finish.saturating_sub(arrival.at), hit);
         }
     }
 
@@ -132,16 +143,17 @@ impl Emulated {
         self.since.elapsed().as_nanos() as Nanos
     }
 
-    fn perform(
+    /// Does what was asked, on the bytes, and waits until the drive would have done it.
+    ///
+    /// # Errors
+    /// What `act` fails with.
+    pub fn carry_out(
         &self,
-        operation: Operation,
-        off: u64,
-        len: u64,
-        act: impl FnOnce() -> io::Result<()>,
+        arrival: Arrival,
+        act: impl FnOnce(&dyn Device) -> io::Result<()>,
     ) -> io::Result<()> {
-        let begun = self.begin(operation, off, len);
-        let done = act();
-        self.end(begun);
+        let done = act(&*self.bytes);
+        self.end(arrival);
         done
     }
 }
@@ -156,31 +168,28 @@ impl Device for Emulated {
     }
 
     fn read_at(&self, buf: &mut [u8], off: u64) -> io::Result<()> {
-        let len = buf.len() as u64;
-        self.counters.read(len);
-        self.perform(Operation::Read, off, len, || self.bytes.read_at(buf, off))
+        let arrival = self.arrive(Operation::Read, off, buf.len() as u64);
+        self.carry_out(arrival, |bytes| bytes.read_at(buf, off))
     }
 
     fn write_at(&self, buf: &[u8], off: u64) -> io::Result<()> {
-        self.counters.write(buf.len() as u64);
-        let act = || self.bytes.write_at(buf, off);
-        self.perform(Operation::Write, off, buf.len() as u64, act)
+        let arrival = self.arrive(Operation::Write, off, buf.len() as u64);
+        self.carry_out(arrival, |bytes| bytes.write_at(buf, off))
     }
 
     fn write_vectored_at(&self, bufs: &[IoSlice<'_>], off: u64) -> io::Result<()> {
         let len = bufs.iter().map(|buf| buf.len() as u64).sum();
-        self.counters.write(len);
-        self.perform(Operation::Write, off, len, || self.bytes.write_vectored_at(bufs, off))
+        let arrival = self.arrive(Operation::Write, off, len);
+        self.carry_out(arrival, |bytes| bytes.write_vectored_at(bufs, off))
     }
 
     fn flush(&self) -> io::Result<()> {
-        self.counters.flush();
-        self.perform(Operation::Flush, 0, 0, || self.bytes.flush())
+        self.carry_out(self.arrive(Operation::Flush, 0, 0), |bytes| bytes.flush())
     }
 
     fn discard(&self, off: u64, len: u64) -> io::Result<()> {
-        self.counters.discard(len);
-        self.perform(Operation::Discard, off, len, || self.bytes.discard(off, len))
+        let arrival = self.arrive(Operation::Discard, off, len);
+        self.carry_out(arrival, |bytes| bytes.discard(off, len))
     }
 
     fn read_only(&self) -> bool {

@@ -3,4 +3,4 @@
 
 mod files;
 
-pub use files::{Area, Files};
+pub use files::{Admission, Area, Files};

@@ -3,25 +3,27 @@
 //!
 //! The kernel's page cache stays out: every request reaches the disk, as it came.
 
-use std::collections::VecDeque;
-use std::fmt::Write as _;
+mod marks;
+mod transfer;
+
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use tandem_device::Device;
+use tandem_disk::emulate::{Arrival, Emulated};
 use tandem_fuse::abi::{
-    AttrOut, EntryOut, FallocateIn, FuseAttr, Kstatfs, LseekIn, LseekOut, OpenFlags, OpenOut,
-    ROOT_ID, ReadIn, WriteOut,
+    AttrOut, EntryOut, FuseAttr, Kstatfs, LseekIn, LseekOut, OpenFlags, OpenOut, ROOT_ID, ReadIn,
 };
 use tandem_fuse::{Handler, Operation, Outcome, ReplyBuf, Request};
+
+use marks::Marks;
 
 /// The kernel may believe names and attributes for this long: they never change.
 const FOREVER: u64 = 86_400;
 const FIRST: u64 = 2;
-/// All marks together.
-const MARKS_BYTES: usize = 1 << 20;
 /// Reports that may be open at a time.
 const REPORTS: usize = 64;
 
@@ -39,16 +41,25 @@ pub struct Area {
 /// What `disk.stats` says when it is opened.
 pub type Report = Box<dyn Fn() -> String + Send + Sync>;
 
-/// Which time it is in the disk's trace, in nanoseconds.
-pub type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
+/// When a request has reached the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// When a thread is free to carry it out.
+    Served,
+    /// When it has been read from the kernel. One thread reads while others carry out, so that
+    /// what was queued together arrives together, however fast it is done.
+    Read,
+}
 
 /// Areas of a disk as files.
 pub struct Files {
-    disk: Arc<dyn Device>,
+    disk: Arc<Emulated>,
     areas: Vec<Area>,
     report: Report,
     marks: Mutex<Marks>,
-    clock: Clock,
+    admission: Admission,
+    /// Requests read and not yet carried out, by their identities.
+    arrived: Mutex<HashMap<u64, Arrival>>,
     /// The last reports as they were when they were opened, by file handle.
     open: Mutex<Reports>,
     owner: (u32, u32),
@@ -61,35 +72,7 @@ struct Reports {
     open: VecDeque<(u64, Arc<str>)>,
 }
 
-/// Lines that were written, and the same with their times before them.
-#[derive(Default)]
-struct Marks {
-    written: Vec<u8>,
-    lines: usize,
-    report: String,
-}
-
 type Answer = Result<(), i32>;
-
-impl Marks {
-    /// A page that is written out again with a line more (as a guest's kernel does it) is that line.
-    fn write(&mut self, offset: u64, data: &[u8], clock: &Clock) -> Answer {
-        let at = usize::try_from(offset).map_err(|_| libc::EFBIG)?;
-        let end = at.checked_add(data.len()).filter(|&end| end <= MARKS_BYTES);
-        let end = end.ok_or(libc::EFBIG)?;
-        if self.written.len() < end {
-            self.written.resize(end, 0);
-        }
-        self.written[at..end].copy_from_slice(data);
-        let now = clock();
-        while let Some(len) = self.written[self.lines..].iter().position(|&byte| byte == b'\n') {
-            let line = &self.written[self.lines..self.lines + len];
-            let _ = writeln!(self.report, "{now} {}", String::from_utf8_lossy(line));
-            self.lines += len + 1;
-        }
-        Ok(())
-    }
-}
 
 impl Files {
     /// The file that tells what the disk has done.
@@ -99,11 +82,25 @@ impl Files {
     pub const MARKS: &str = "disk.marks";
 
     /// Areas must lie on the disk.
-    pub fn new(disk: Arc<dyn Device>, areas: Vec<Area>, report: Report, clock: Clock) -> Files {
+    pub fn new(
+        disk: Arc<Emulated>,
+        areas: Vec<Area>,
+        report: Report,
+        admission: Admission,
+    ) -> Files {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs());
         let owner = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-        let (marks, open) = (Mutex::default(), Mutex::default());
-        Files { disk, areas, report, marks, clock, open, owner, since }
+        Files {
+            disk,
+            areas,
+            report,
+            marks: Mutex::default(),
+            admission,
+            arrived: Mutex::default(),
+            open: Mutex::default(),
+            owner,
+            since,
+        }
     }
 
     fn stats_ino(&self) -> u64 {
@@ -196,63 +193,9 @@ impl Files {
         put(out.push(&OpenOut { fh, open_flags, ..OpenOut::default() }))
     }
 
-    fn read(&self, ino: u64, args: &ReadIn, out: &mut ReplyBuf<'_>) -> Answer {
-        if self.is_report(ino) {
-            let report = self.report_of(args.fh).ok_or(libc::ESTALE)?;
-            let from = usize::try_from(args.offset).unwrap_or(usize::MAX);
-            let rest = report.as_bytes().get(from..).unwrap_or_default();
-            return put(out.extend(&rest[..rest.len().min(args.size as usize)]));
-        }
-        let (at, len) = self.place(ino, args.offset, u64::from(args.size))?;
-        if len > 0 {
-            let space = out.space(len as usize);
-            let len = space.len();
-            self.disk.read_at(space, at).map_err(|e| errno(&e))?;
-            out.set_len(len);
-        }
-        Ok(())
-    }
-
     fn report_of(&self, fh: u64) -> Option<Arc<str>> {
         let reports = self.open.lock();
         reports.open.iter().find(|(own, _)| *own == fh).map(|(_, report)| report.clone())
-    }
-
-    fn write(&self, ino: u64, offset: u64, data: &[u8], out: &mut ReplyBuf<'_>) -> Answer {
-        if ino == self.marks_ino() {
-            self.marks.lock().write(offset, data, &self.clock)?;
-            return put(out.push(&WriteOut { size: data.len() as u32, padding: 0 }));
-        }
-        let (at, len) = self.place(ino, offset, data.len() as u64)?;
-        if len == 0 && !data.is_empty() {
-            return Err(libc::ENOSPC);
-        }
-        self.disk.write_at(&data[..len as usize], at).map_err(|e| errno(&e))?;
-        put(out.push(&WriteOut { size: len as u32, padding: 0 }))
-    }
-
-    /// As a block device: a hole is a discard, and zeros are written.
-    fn fallocate(&self, ino: u64, args: &FallocateIn) -> Answer {
-        let (at, len) = self.place(ino, args.offset, args.length)?;
-        let keep = libc::FALLOC_FL_KEEP_SIZE as u32;
-        match args.mode & !keep {
-            mode if mode == libc::FALLOC_FL_PUNCH_HOLE as u32 => {
-                self.disk.discard(at, len).map_err(|e| errno(&e))
-            }
-            mode if mode == libc::FALLOC_FL_ZERO_RANGE as u32 => self.zero(at, len),
-            _ => Err(libc::EOPNOTSUPP),
-        }
-    }
-
-    fn zero(&self, mut at: u64, mut len: u64) -> Answer {
-        let zeros = vec![0; len.min(1 << 20) as usize];
-        while len > 0 {
-            let part = &zeros[..len.min(zeros.len() as u64) as usize];
-            self.disk.write_at(part, at).map_err(|e| errno(&e))?;
-            at += part.len() as u64;
-            len -= part.len() as u64;
-        }
-        Ok(())
     }
 
     fn readdir(&self, args: &ReadIn, plus: bool, out: &mut ReplyBuf<'_>) -> Answer {
@@ -310,13 +253,12 @@ impl Files {
             Op::Open => self.open(ino, out),
             Op::Opendir => put(out.push(&OpenOut::default())),
             Op::Release | Op::Releasedir => Ok(()),
-            Op::Read(args) => self.read(ino, &args, out),
-            Op::Write { args, data } => self.write(ino, args.offset, data, out),
+            Op::Read(args) => self.read(req, &args, out),
+            Op::Write { args, data } => self.write(req, args.offset, data, out),
             Op::Readdir(args) => self.readdir(&args, false, out),
             Op::Readdirplus(args) => self.readdir(&args, true, out),
-            Op::Fsync(_) => self.disk.flush().map_err(|e| errno(&e)),
-            Op::Syncfs | Op::Destroy => self.disk.flush().map_err(|e| errno(&e)),
-            Op::Fallocate(args) => self.fallocate(ino, &args),
+            Op::Fsync(_) | Op::Syncfs | Op::Destroy => self.flush(req),
+            Op::Fallocate(args) => self.fallocate(req, &args),
             Op::Lseek(args) => self.lseek(ino, &args, out),
             Op::Statfs => self.statfs(out),
             Op::Getxattr { .. } | Op::Listxattr { .. } => Err(libc::EOPNOTSUPP),
@@ -328,6 +270,19 @@ impl Files {
 }
 
 impl Handler for Files {
+    fn blocking(&self, req: &Request<'_>) -> bool {
+        if self.admission == Admission::Served {
+            return false;
+        }
+        let Some((ask, at, len)) = self.asked(req) else { return false };
+        // Reading goes before carrying out, or nothing would queue.
+        thread_local! { static FIRST: bool = tandem_device::real_time_alone() }
+        FIRST.with(|_| ());
+        let mut arrived = self.arrived.lock();
+        arrived.insert(req.header().unique, self.disk.arrive(ask, at, len));
+        true
+    }
+
     fn handle(&self, req: Request<'_>, out: &mut ReplyBuf<'_>) -> Outcome {
         if let Ok(Operation::Forget { .. } | Operation::BatchForget { .. }) = req.operation() {
             return Outcome::Silent;
@@ -349,3 +304,6 @@ fn put(fitted: bool) -> Answer {
 fn errno(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(libc::EIO)
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,7 @@ use tandem_fuse::{Door, DoorOptions, TransportChoice};
 
 use crate::cli::disk::{EmulateArgs, Pace};
 use crate::cli::exit;
-use crate::emulate::{Area, Files};
+use crate::emulate::{Admission, Area, Files};
 use crate::{logging, output};
 
 /// Requests that the disk may have under way at a time.
@@ -46,8 +46,8 @@ pub fn run(args: &EmulateArgs) -> Result<u8> {
     let disk = Arc::new(disk(args, profile.as_ref(), rules, image.clone())?);
     let (stats, name) = (disk.clone(), profile.as_ref().map(|profile| profile.name.clone()));
     let report = Box::new(move || report(&stats, name.as_deref()));
-    let trace = disk.clone();
-    let files = Files::new(disk.clone(), areas.clone(), report, Box::new(move || trace.mark()));
+    let admission = if queues(args) { Admission::Read } else { Admission::Served };
+    let files = Files::new(disk.clone(), areas.clone(), report, admission);
     let session = tandem_fuse::mount_handler(Arc::new(files), &dir, &door(args))?;
     let door = session.unmounter();
     let signals = watch(door.clone())?;
@@ -129,16 +129,25 @@ fn areas(size: u64, split: Option<u8>) -> Vec<Area> {
     }
 }
 
+/// Whether a queue must be seen as one although nothing takes time: a trace says which requests
+/// waited for which.
+fn queues(args: &EmulateArgs) -> bool {
+    args.pace() == Pace::None && args.trace.is_some()
+}
+
 fn door(args: &EmulateArgs) -> DoorOptions {
     DoorOptions {
         fsname: args.image.display().to_string(),
         subtype: "tandem-disk".into(),
         // A request waits in a thread of its own for the disk.
         transport: match args.pace() {
-            Pace::Real => TransportChoice::Classic,
-            Pace::None => TransportChoice::Auto,
+            Pace::None if !queues(args) => TransportChoice::Auto,
+            _ => TransportChoice::Classic,
         },
-        threads: (args.pace() == Pace::Real).then_some(THREADS),
+        threads: match args.pace() {
+            Pace::Real => Some(THREADS),
+            Pace::None => queues(args).then_some(1),
+        },
         max_background: 256,
         ..DoorOptions::default()
     }
