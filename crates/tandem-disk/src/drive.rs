@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::ModelError;
 use crate::model::disk::{DiskParameters, HardDisk};
-use crate::model::ssd::{Ram, RamParameters, Ssd, SsdParameters};
+use crate::model::ssd::{Ram, RamParameters, Ssd, SsdParameters, Wear};
 use crate::request::{Nanos, Request, SECTOR, Service};
 
 /// In which order waiting requests are served.
@@ -159,6 +159,14 @@ impl Drive {
     /// Sectors that have an address.
     pub fn sectors(&self) -> u64 {
         self.sectors
+    }
+
+    /// What has been programmed, if it is an SSD.
+    pub fn wear(&self) -> Option<Wear> {
+        match &self.unit {
+            Unit::Ssd(ssd) => Some(ssd.wear()),
+            Unit::Disk(_) | Unit::Ram(_) => None,
+        }
     }
 
     /// Requests submitted and not yet given back.

@@ -1,5 +1,7 @@
 //! Drives without moving parts: dies that read and program pages side by side behind one
-//! interface, and memory that has no dies at all.
+//! interface, with a translation layer that reclaims blocks, and memory that has no dies at all.
+
+mod ftl;
 
 use std::collections::VecDeque;
 
@@ -7,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ModelError;
 use crate::request::{Cached, Nanos, Operation, Request, SECTOR, Service};
+use ftl::Ftl;
 
 /// What an SSD is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,16 +41,19 @@ pub struct SsdParameters {
     /// Whether written data are safe in the write cache, so that a flush need not wait for them.
     #[serde(default)]
     pub protected: bool,
-    /// Pages programmed for every page written, once as much has been written as the drive holds.
-    #[serde(default = "one")]
-    pub amplification: f64,
-    /// Whether as much has been written already before the first request (steady state).
+    /// Flash beyond what has an address, as a share of that: over-provisioning.
+    pub spare: f64,
+    /// Bytes that are mapped as one.
+    #[serde(default = "unit")]
+    pub unit: u64,
+    /// Whether it has been written over at random, again and again, before the first request
+    /// (steady state); else nothing is stored in it.
     #[serde(default)]
     pub full: bool,
 }
 
-fn one() -> f64 {
-    1.0
+fn unit() -> u64 {
+    4096
 }
 
 /// What a RAM disk is.
@@ -78,8 +84,27 @@ pub struct Ssd {
     /// When pages leave the write cache.
     leaving: VecDeque<Nanos>,
     next_die: usize,
+    /// Bytes written, and moved, that do not fill a page yet.
     loose_bytes: u64,
-    written: u64,
+    loose_moved: u64,
+    ftl: Ftl,
+    wear: Wear,
+}
+
+/// What has been written to the flash, apart from what has not filled a page yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Wear {
+    /// Bytes that were asked to be written.
+    pub written: u64,
+    /// Bytes that were moved, to reclaim blocks.
+    pub moved: u64,
+}
+
+impl Wear {
+    /// Bytes programmed for each byte written, at least 1.
+    pub fn amplification(&self) -> f64 {
+        1.0 + self.moved as f64 / self.written.max(1) as f64
+    }
 }
 
 impl Ssd {
@@ -94,8 +119,11 @@ impl Ssd {
         if from.page < SECTOR || from.page > 1 << 24 {
             return Err(ModelError::new("page", format!("{} is not 512 to 16 Mi", from.page)));
         }
-        if !(1.0..=100.0).contains(&from.amplification) {
-            return Err(ModelError::new("amplification", "is not 1 to 100"));
+        if !(0.01..=10.0).contains(&from.spare) {
+            return Err(ModelError::new("spare", format!("{} is not 0.01 to 10", from.spare)));
+        }
+        if from.unit < SECTOR || from.unit > 1 << 24 {
+            return Err(ModelError::new("unit", format!("{} is not 512 to 16 Mi", from.unit)));
         }
         rate(from.interface_mb_s)?;
         let dies = from.dies as usize;
@@ -111,7 +139,9 @@ impl Ssd {
             leaving: VecDeque::new(),
             next_die: 0,
             loose_bytes: 0,
-            written: if from.full { from.capacity } else { 0 },
+            loose_moved: 0,
+            ftl: Ftl::new(from.capacity.div_ceil(from.unit), from.spare, from.full),
+            wear: Wear::default(),
             from: from.clone(),
         })
     }
@@ -128,6 +158,12 @@ impl Ssd {
                 Service { finish: wait + self.flush, ..Service::default() }
             }
             Operation::Discard => {
+                // Units that are discarded in part stay.
+                let (at, end) = (request.sector * SECTOR, request.end() * SECTOR);
+                let (from, to) = (at.div_ceil(self.from.unit), end / self.from.unit);
+                if from < to {
+                    self.ftl.trim(from, to);
+                }
                 Service { finish: begin, cached: Cached::Hit, ..Service::default() }
             }
         }
@@ -161,26 +197,51 @@ impl Ssd {
         let mut data = self.interface;
         self.loose_bytes += bytes;
         let cache = (self.from.write_cache / self.from.page) as usize;
-        let steady = self.written >= self.from.capacity;
-        let scale = if steady { self.from.amplification } else { 1.0 };
-        let program = (self.program as f64 * scale) as Nanos;
+        self.reclaim(request, data);
         while self.loose_bytes >= self.from.page {
             self.loose_bytes -= self.from.page;
             while self.leaving.front().is_some_and(|&left| left <= data) {
                 self.leaving.pop_front();
             }
-            let die = self.next_die;
-            self.next_die = (die + 1) % self.programs.len();
-            self.programs[die] = self.programs[die].max(data) + program;
-            let programmed = self.programs[die].max(self.leaving.back().copied().unwrap_or(0));
+            let programmed =
+                self.program(data, self.program).max(self.leaving.back().copied().unwrap_or(0));
             self.leaving.push_back(programmed);
             if self.leaving.len() > cache {
                 data = self.leaving.pop_front().map_or(data, |left| data.max(left));
             }
         }
-        self.written = self.written.saturating_add(bytes);
         let cached = if cache > 0 { Cached::Hit } else { Cached::Miss };
         Service { finish: data, cached, ..Service::default() }
+    }
+
+    /// Moves what has to be moved for a request's data: read and programmed, page by page.
+    fn reclaim(&mut self, request: &Request, at: Nanos) {
+        let bytes = request.sectors * SECTOR;
+        self.wear.written += bytes;
+        if bytes == 0 {
+            return;
+        }
+        let (first, end) = (request.sector * SECTOR, request.end() * SECTOR);
+        let units = self.ftl.write(first / self.from.unit, end.div_ceil(self.from.unit));
+        self.wear.moved += units * self.from.unit;
+        self.loose_moved += units * self.from.unit;
+        while self.loose_moved >= self.from.page {
+            self.loose_moved -= self.from.page;
+            self.program(at, self.read + self.program);
+        }
+    }
+
+    /// Has the next die busy for so long from `at` on; gives when it is done.
+    fn program(&mut self, at: Nanos, time: Nanos) -> Nanos {
+        let die = self.next_die;
+        self.next_die = (die + 1) % self.programs.len();
+        self.programs[die] = self.programs[die].max(at) + time;
+        self.programs[die]
+    }
+
+    /// What has been programmed.
+    pub fn wear(&self) -> Wear {
+        self.wear
     }
 
     fn moving(&self, bytes: u64) -> Nanos {

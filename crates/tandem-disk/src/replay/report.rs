@@ -4,6 +4,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::drive::Completion;
+use crate::model::ssd::Wear;
 use crate::request::{Cached, Nanos, Operation, Request, SECTOR};
 
 /// Times of many requests, in milliseconds.
@@ -86,6 +87,8 @@ pub struct Report {
     pub mean_depth: f64,
     /// Most requests under way.
     pub max_depth: u64,
+    /// What an SSD has programmed.
+    pub wear: Option<Wear>,
 }
 
 /// Three digits over the whole range of times; beyond two hours a time counts as two hours.
@@ -245,6 +248,7 @@ impl Collector {
             sizes: self.sizes.iter().map(|(&size, &count)| (size, count)).collect(),
             mean_depth: share(self.depth as f64, self.submitted),
             max_depth: self.max_depth,
+            wear: None,
         }
     }
 }

@@ -145,7 +145,7 @@ pub fn replay(
         before = Some(record);
     }
     run.take_until(Nanos::MAX)?;
-    Ok(run.collector.report())
+    Ok(Report { wear: run.drive.wear(), ..run.collector.report() })
 }
 
 struct Run<'a> {

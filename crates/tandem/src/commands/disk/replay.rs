@@ -124,6 +124,11 @@ fn describe(trace: &str, profile: &str, report: &Report) -> String {
             "queue",
             format!("{:.2} before each, at most {}", report.mean_depth, report.max_depth),
         );
+    if let Some(wear) = report.wear {
+        let (moved, factor) = (bytes(wear.moved), wear.amplification());
+        listing
+            .row("reclaiming", format!("{moved} moved, {factor:.2} programmed for each written"));
+    }
     for (size, count) in &report.sizes {
         listing.row(format!("up to {}", bytes(*size)), grouped(*count));
     }
