@@ -61,6 +61,8 @@ pub struct Place {
 #[derive(Debug, Clone)]
 pub struct Geometry {
     zones: Vec<Zone>,
+    /// The zones' first sectors, which are searched more quickly than they.
+    firsts: Vec<u64>,
     surfaces: u64,
     mapping: Mapping,
     cylinders: u32,
@@ -106,7 +108,7 @@ impl Geometry {
     /// Where a sector lies; one beyond the end lies where the last one does.
     pub fn locate(&self, sector: u64) -> Place {
         let sector = sector.min(self.sectors.saturating_sub(1));
-        let number = self.zones.partition_point(|z| z.first_sector <= sector).saturating_sub(1);
+        let number = self.zone_of(sector);
         let zone = &self.zones[number];
         let within = sector - zone.first_sector;
         let slot = zone.slot(within);
@@ -123,6 +125,10 @@ impl Geometry {
         self.place(number, real, run)
     }
 
+    fn zone_of(&self, sector: u64) -> usize {
+        self.firsts.partition_point(|&first| first <= sector).saturating_sub(1)
+    }
+
     /// How many slots pass by while `sectors` from `place` on are read; at most its run.
     pub fn slots_of(&self, place: &Place, sectors: u64) -> u64 {
         let zone = &self.zones[place.zone as usize];
@@ -136,7 +142,7 @@ impl Geometry {
     /// The first sector of the track that a sector is on.
     pub fn track_start(&self, sector: u64) -> u64 {
         let sector = sector.min(self.sectors.saturating_sub(1));
-        let number = self.zones.partition_point(|z| z.first_sector <= sector).saturating_sub(1);
+        let number = self.zone_of(sector);
         let zone = &self.zones[number];
         let track = zone.slot(sector - zone.first_sector) / zone.spt;
         zone.first_sector + zone.sector_of(track * zone.spt)
@@ -145,7 +151,7 @@ impl Geometry {
     /// The first sector behind the track that a sector is on.
     pub fn track_end(&self, sector: u64) -> u64 {
         let sector = sector.min(self.sectors.saturating_sub(1));
-        let number = self.zones.partition_point(|z| z.first_sector <= sector).saturating_sub(1);
+        let number = self.zone_of(sector);
         let zone = &self.zones[number];
         let within = sector - zone.first_sector;
         sector + zone.until_track_end(within, zone.slot(within))
@@ -208,7 +214,10 @@ impl Geometry {
 
 /// The angle with whole turns left out: what `rem_euclid` gives, several times as fast.
 fn within_turn(angle: f64, turn: f64) -> f64 {
-    let rest = angle - (angle / turn).floor() * turn;
+    // Cutting off is quicker than rounding down, and the same for what is not negative.
+    let turns = angle / turn;
+    let whole = if turns >= 0.0 { turns as u64 as f64 } else { turns.floor() };
+    let rest = angle - whole * turn;
     if (0.0..turn).contains(&rest) { rest } else { 0.0 }
 }
 

@@ -118,6 +118,21 @@ impl Times {
         }
     }
 
+    /// All times of several.
+    fn sum<'a>(parts: impl Iterator<Item = &'a Times>) -> Times {
+        let mut all = Times::default();
+        for part in parts {
+            all.sum += part.sum;
+            all.count += part.count;
+            all.max = all.max.max(part.max);
+            if let (Some(all), Some(part)) = (&mut all.histogram, &part.histogram) {
+                // They have the same bounds, so that every value fits.
+                let _ = all.add(part);
+            }
+        }
+        all
+    }
+
     fn distribution(&self) -> Distribution {
         let Some(histogram) = self.histogram.as_ref().filter(|_| self.count > 0) else {
             return Distribution::default();
@@ -158,7 +173,6 @@ impl KindCounts {
 pub(super) struct Collector {
     kinds: [KindCounts; 4],
     response: Times,
-    service: Times,
     first: Option<Nanos>,
     last: Nanos,
     busy: Nanos,
@@ -204,7 +218,6 @@ impl Collector {
         kind.bytes += done.request.sectors * SECTOR;
         kind.hits += u64::from(done.service.cached == Cached::Hit);
         kind.times.add(service);
-        self.service.add(service);
         self.response.add(finish.saturating_sub(done.submitted));
         self.last = self.last.max(finish);
         // Completions come in order of their time, so the busy time is a union of what they cover.
@@ -224,16 +237,17 @@ impl Collector {
         let seconds = |nanos: u128| nanos as f64 / 1e9;
         let share = |part: f64, of: u64| if of == 0 { 0.0 } else { part / of as f64 };
         let [reads, writes, flushes, discards] = &self.kinds;
+        let service = Times::sum(self.kinds.iter().map(|kind| &kind.times));
         let bytes = reads.bytes + writes.bytes;
         Report {
-            requests: self.service.count,
+            requests: service.count,
             bytes,
             elapsed_s: seconds(u128::from(self.last.saturating_sub(self.first.unwrap_or(0)))),
             io_time_s: seconds(self.response.sum),
-            service_time_s: seconds(self.service.sum),
+            service_time_s: seconds(service.sum),
             busy_s: seconds(u128::from(self.busy)),
             response_ms: self.response.distribution(),
-            service_ms: self.service.distribution(),
+            service_ms: service.distribution(),
             reads: reads.kind(),
             writes: writes.kind(),
             flushes: flushes.kind(),

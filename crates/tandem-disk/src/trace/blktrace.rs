@@ -80,12 +80,14 @@ impl File {
             };
             let pdu = u64::from(half(&raw, 46, big));
             self.at += BYTES as u64;
-            let skipped = std::io::copy(&mut (&mut self.input).take(pdu), &mut std::io::sink());
-            let skipped = skipped.map_err(|e| self.origin.io(At::Byte(self.at), e))?;
-            if skipped < pdu {
-                return Err(self.error("cut off within what the driver added to a record"));
+            if pdu > 0 {
+                let skipped = std::io::copy(&mut (&mut self.input).take(pdu), &mut std::io::sink());
+                let skipped = skipped.map_err(|e| self.origin.io(At::Byte(self.at), e))?;
+                if skipped < pdu {
+                    return Err(self.error("cut off within what the driver added to a record"));
+                }
+                self.at += pdu;
             }
-            self.at += pdu;
             let action = word(&raw, 28, big);
             if action & TC_NOTIFY == 0 {
                 let long = |at| u64::from(word(&raw, at, big));

@@ -32,7 +32,8 @@ pub(super) fn geometry(layout: &Layout) -> Result<Geometry, ModelError> {
     }
     let cylinders = layout.cylinders;
     let (surfaces, mapping) = (u64::from(layout.surfaces), layout.mapping);
-    Ok(Geometry { zones, surfaces, mapping, cylinders, sectors })
+    let firsts = zones.iter().map(|zone| zone.first_sector).collect();
+    Ok(Geometry { zones, firsts, surfaces, mapping, cylinders, sectors })
 }
 
 fn zone(layout: &Layout, from: &ZoneLayout, first_sector: u64) -> Result<Zone, ModelError> {
