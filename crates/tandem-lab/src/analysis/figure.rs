@@ -62,7 +62,7 @@ pub struct FigureData {
 pub struct Panel {
     /// Levels of the panel factors.
     pub levels: Levels,
-    /// A group for each phase.
+    /// A group for each phase that its runs have.
     pub groups: Vec<Group>,
 }
 
@@ -173,7 +173,8 @@ pub fn figure(study: &Study, figure: &Figure, records: &[Record], options: &Opti
             let bars = data.levels.iter().map(bar).collect();
             Group { phase: phase.clone(), bars, best: None, sentence: None }
         };
-        let groups = data.phases.iter().map(group).collect();
+        let phases = data.phases.iter().filter(|phase| is_part(&selection, &levels, phase));
+        let groups = phases.map(group).collect();
         data.panels.push(Panel { levels, groups });
     }
     compare::with_baseline(&mut data);
@@ -181,6 +182,12 @@ pub fn figure(study: &Study, figure: &Figure, records: &[Record], options: &Opti
     notes(figure, &mut data);
     sentences::write(&mut data);
     data
+}
+
+/// May runs of this panel have the phase? Those of another workload do not.
+fn is_part(selection: &Selection, panel: &Levels, phase: &str) -> bool {
+    let mut done = selection.with(panel).filter(|record| record.status == Status::Done).peekable();
+    done.peek().is_none() || done.any(|record| record.phases.iter().any(|own| own.name == *phase))
 }
 
 /// The factors that the figure names, then all others that vary.

@@ -8,6 +8,11 @@ pub(crate) fn number(value: f64) -> String {
     fixed(value, decimals(value))
 }
 
+/// Like [`number`], but whole numbers as such: 48 sectors, not 48.0.
+pub(crate) fn amount(value: f64) -> String {
+    if value.fract() == 0.0 { fixed(value, 0) } else { number(value) }
+}
+
 /// Decimals that show three significant digits.
 fn decimals(value: f64) -> usize {
     if value == 0.0 || !value.is_finite() {

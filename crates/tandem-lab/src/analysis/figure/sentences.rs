@@ -1,6 +1,7 @@
 //! What a figure shows, in sentences with intervals.
 
 use super::super::quantity::{Better, Quantity};
+use super::super::select::restricted;
 use super::super::text;
 use super::{Bar, FigureData, Group};
 use crate::record::Levels;
@@ -10,8 +11,9 @@ use crate::stats::ratio::Ratio;
 pub(super) fn write(data: &mut FigureData) {
     let (by, baseline, quantity) = (data.by.clone(), data.baseline.clone(), data.quantity.clone());
     let level = data.options.level.error();
+    let varied = varied(data);
     for panel in &mut data.panels {
-        let place = text::levels(&panel.levels);
+        let place = text::levels(&restricted(&panel.levels, &varied));
         for group in &mut panel.groups {
             let at = if place.is_empty() {
                 group.phase.clone()
@@ -26,6 +28,17 @@ pub(super) fn write(data: &mut FigureData) {
         }
     }
     data.sentences = of_figure(data);
+}
+
+/// Panel factors whose level says which panel it is.
+fn varied(data: &FigureData) -> Vec<String> {
+    let first = data.panels.first().map(|panel| &panel.levels);
+    let differs = |factor: &&String| {
+        data.panels
+            .iter()
+            .any(|panel| panel.levels.get(*factor) != first.and_then(|l| l.get(*factor)))
+    };
+    data.panel_factors.iter().filter(differs).cloned().collect()
 }
 
 /// `tandem needs 0.0912 x (95 % 0.0800 to 0.104) of ext2's disk time`.
@@ -50,17 +63,15 @@ fn of_bar(bar: &Bar, by: &str, baseline: Option<&Levels>, quantity: &Quantity) -
         |interval| format!("{}; n = {}", text::interval(summary.mean, &interval), summary.n),
     );
     let amount = amount(summary.mean, quantity);
-    let of = if amount.ends_with(&quantity.name) {
-        String::new()
-    } else {
-        format!(" of {}", quantity.name)
-    };
-    format!("{} {verb} {amount} ({around}){of}.", bar.level)
+    match quantity.name.strip_prefix(&quantity.unit).filter(|_| !quantity.unit.is_empty()) {
+        Some(rest) => format!("{} {verb} {amount}{rest} ({around}).", bar.level),
+        None => format!("{} {verb} {amount} ({around}) of {}.", bar.level, quantity.name),
+    }
 }
 
 /// `47.9 s`.
 fn amount(value: f64, quantity: &Quantity) -> String {
-    let number = text::number(value);
+    let number = text::amount(value);
     if quantity.unit.is_empty() { number } else { format!("{number} {}", quantity.unit) }
 }
 
@@ -88,14 +99,14 @@ fn of_group(group: &Group, at: &str, quantity: &Quantity, error: f64) -> Option<
         let bar = group.bars.iter().find(|bar| bar.level == *level)?;
         Some(format!("{level} ({})", amount(bar.summary.as_ref()?.mean, quantity)))
     };
-    let told = if best.p_corrected.is_some_and(|p| p < error) {
-        "told apart from all others"
-    } else {
-        "not shown to differ from all others"
+    let told = match best.p_corrected {
+        None => "",
+        Some(p) if p < error => ", told apart from all others",
+        Some(_) => ", not told apart from all others",
     };
     let (first, next) = (shown(&best.level)?, shown(&best.next)?);
     let mut text =
-        format!("{at}: {} {}: {first}, {told}; then {next}", extreme(quantity), quantity.name);
+        format!("{at}: {} {}: {first}{told}; then {next}", extreme(quantity), quantity.name);
     let is_alike = |bar: &&Bar| bar.p_corrected.is_some_and(|p| p >= error);
     let alike: Vec<String> =
         group.bars.iter().filter(is_alike).map(|bar| bar.level.clone()).collect();
@@ -125,6 +136,7 @@ fn winners(data: &FigureData) -> Option<String> {
     let cases =
         groups().filter(|group| group.bars.iter().filter(|b| b.summary.is_some()).count() > 1);
     let error = data.options.level.error();
+    let tested = groups().filter_map(|group| group.best.as_ref()).any(|best| best.p.is_some());
     let mut counts: Vec<(usize, usize, &String)> = Vec::new();
     for level in &data.levels {
         let own = || groups().filter_map(|g| g.best.as_ref()).filter(|best| best.level == *level);
@@ -137,6 +149,9 @@ fn winners(data: &FigureData) -> Option<String> {
         .iter()
         .enumerate()
         .map(|(at, (count, told, level))| {
+            if !tested {
+                return format!("{level} in {count}");
+            }
             let told_apart = if at == 0 { "told apart from all others " } else { "" };
             format!("{level} in {count} ({told_apart}in {told})")
         })
@@ -154,8 +169,9 @@ fn winners(data: &FigureData) -> Option<String> {
 /// be lower in 13 of 14 cases, higher in 0.`
 fn of_level(data: &FigureData, level: &str, baseline: &Levels) -> Option<String> {
     let mut cases: Vec<(&Bar, Ratio, String)> = Vec::new();
+    let varied = varied(data);
     for panel in &data.panels {
-        let place = text::levels(&panel.levels);
+        let place = text::levels(&restricted(&panel.levels, &varied));
         for group in &panel.groups {
             let comma = if place.is_empty() { "" } else { ", " };
             let bars = group.bars.iter().filter(|bar| bar.level == level && !bar.baseline);
@@ -179,6 +195,11 @@ fn of_level(data: &FigureData, level: &str, baseline: &Levels) -> Option<String>
     } else {
         format!("{} to {}", shown(first), shown(last))
     };
+    let of = format!("{} {}", than(&data.by, baseline), data.quantity.name);
+    let tested = cases.iter().filter(|(bar, ..)| bar.p.is_some()).count();
+    if tested == 0 {
+        return Some(format!("{level}: {range} of {of}; too few runs for a test."));
+    }
     let error = data.options.level.error();
     let count = |sign: f64| {
         let is = |(bar, ratio, _): &&(&Bar, Ratio, String)| {
@@ -186,11 +207,10 @@ fn of_level(data: &FigureData, level: &str, baseline: &Levels) -> Option<String>
         };
         cases.iter().filter(is).count()
     };
-    let of = format!("{} {}", than(&data.by, baseline), data.quantity.name);
-    let all = text::count(cases.len(), "case");
     Some(format!(
-        "{level}: {range} of {of}; shown to be lower in {} of {all}, higher in {}.",
+        "{level}: {range} of {of}; shown to be lower in {} of {}, higher in {}.",
         count(-1.0),
+        text::count(tested, "case"),
         count(1.0)
     ))
 }

@@ -177,6 +177,8 @@ fn one_run_each_has_values_and_no_more() {
     assert!(tandem.summary.as_ref().unwrap().interval.is_none() && tandem.p.is_none());
     let sentence = tandem.sentence.as_deref().unwrap();
     assert!(sentence.contains("n = 1, no interval"), "{sentence}");
+    assert_eq!(data.sentences[0], "Lowest application time on average, of 2 cases: tandem in 2.");
+    assert!(data.sentences[1].ends_with("too few runs for a test."), "{:?}", data.sentences);
 }
 
 /// Nothing that is not a number gets into the JSON, where it would become null.
@@ -199,4 +201,33 @@ fn numbers_are_numbers() {
             assert!((ratio.value + interval).is_finite());
         }
     }
+}
+
+#[test]
+fn a_panel_has_the_phases_of_its_workload() {
+    let mut records = runs();
+    for record in records.iter_mut().filter(|record| record.levels["processes"] == "4") {
+        record.phases[0].name = "serve".into();
+    }
+    let data = drawn(&records);
+    assert_eq!(data.phases, ["read", "serve"]);
+    let groups = |at: usize| -> Vec<&str> {
+        data.panels[at].groups.iter().map(|group| group.phase.as_str()).collect()
+    };
+    assert_eq!((groups(0), groups(1)), (vec!["read"], vec!["serve"]));
+}
+
+#[test]
+fn counts_are_whole_and_said_once() {
+    let mut study = study();
+    study.figure[0].metric = Metric::SectorsRead;
+    study.baseline.clear();
+    let device = crate::record::DeviceIo { read_sectors: 328, ..Default::default() };
+    let mut records = runs();
+    for record in &mut records {
+        record.phases[0].devices = vec![device.clone()];
+    }
+    let data = figure(&study, &study.figure[0], &records[..1], &Options::default());
+    let sentence = data.panels[0].groups[0].bars[0].sentence.as_deref().unwrap();
+    assert_eq!(sentence, "read: tandem needs 328 sectors read (n = 1).");
 }
