@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tandem_lab::peer::{self, World};
+use tandem_lab::peer::{self, Peer, World};
 use tandem_lab::record::{Levels, Metric, Phase};
 use tandem_lab::stage::{self, Executed, Setup, StageError};
 use tandem_lab::workload::WorkloadSpec;
@@ -41,7 +41,7 @@ fn run(filesystem: &str, levels: &[(&str, &str)]) -> Option<Executed> {
     match stage::execute_as(Path::new(TANDEM), &setup, &|_| ()) {
         Ok(done) => {
             nothing_left(work.path());
-            judge(&name, &done);
+            judge(&name, peer::find(filesystem).unwrap(), &done);
             Some(done)
         }
         Err(StageError::Missing { what, .. }) => {
@@ -53,7 +53,7 @@ fn run(filesystem: &str, levels: &[(&str, &str)]) -> Option<Executed> {
 }
 
 /// What must be so whatever the file system.
-fn judge(name: &str, done: &Executed) {
+fn judge(name: &str, peer: &Peer, done: &Executed) {
     let names: Vec<&str> = done.phases.iter().map(|phase| phase.name.as_str()).collect();
     assert_eq!(names.len(), 6, "{name}: {names:?}");
     for phase in &done.phases {
@@ -61,6 +61,8 @@ fn judge(name: &str, done: &Executed) {
         assert!(phase.seconds > 0.0, "{name}: {phase:?}");
         assert!(get(Metric::CpuSeconds) > 0.0, "{name}: {phase:?}");
         assert!(phase.peak_memory > 100 << 10, "{name}: {phase:?}");
+        let served = phase.cpu.iter().any(|cpu| cpu.role == "daemon");
+        assert_eq!(served, !peer.daemons.is_empty(), "{name}: {phase:?}");
         let made = phase.values.values().sum::<f64>();
         assert!(made >= FILES as f64, "{name}: {phase:?}");
     }

@@ -18,15 +18,15 @@ pub(super) struct Daemons {
 }
 
 impl Daemons {
-    /// Those that were not there before the mount.
-    pub fn new(names: &[String], before: &BTreeMap<u32, Process>) -> Daemons {
+    /// Those of the mount that has just been made: who mounted has left them to this process, which
+    /// has no other children of that name then.
+    pub fn new(names: &[String]) -> Daemons {
         let now = if names.is_empty() { BTreeMap::new() } else { Process::all() };
         let own = std::process::id();
-        let new = now.into_values().filter(|process| {
-            let known = before.get(&process.pid).is_some_and(|old| old.started == process.started);
-            !known && process.pid != own && names.contains(&process.name)
+        let left = now.into_values().filter(|process| {
+            process.parent == own && !process.ended() && names.contains(&process.name)
         });
-        let running = new.map(|process| (process.pid, (process.name, Usage::default()))).collect();
+        let running = left.map(|process| (process.pid, (process.name, Usage::default()))).collect();
         Daemons { running }
     }
 

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use super::daemons::Daemons;
 use crate::job::Job;
-use crate::measure::process::Process;
 use crate::stage::{StageError, mounts, program};
 
 /// How often an unmount is tried again that something (a desktop's indexer, say) is in the way of.
@@ -36,11 +35,10 @@ impl<'a> Volume<'a> {
         let dir = &self.job.mount_point;
         std::fs::create_dir_all(dir)
             .map_err(|e| StageError::failed(format!("create {}", dir.display()), e))?;
-        let before = if self.job.daemons.is_empty() { Default::default() } else { Process::all() };
         let start = Instant::now();
         program::run(&self.job.mount)?;
         let took = start.elapsed();
-        self.mounted = Some(Daemons::new(&self.job.daemons, &before));
+        self.mounted = Some(Daemons::new(&self.job.daemons));
         if !mounts::is_mounted(dir) {
             let reason = format!("nothing is mounted on {}", dir.display());
             return Err(StageError::failed(program::shown(&self.job.mount), reason));
