@@ -51,6 +51,17 @@ fn bad_input_is_told() {
 }
 
 #[test]
+fn results_that_are_none_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let here = dir.path().to_str().unwrap();
+    lab(&["report", here]).must_fail().says(&["no results folder", "lab.json"]);
+    lab(&["compare", here, here]).must_fail().says(&["no results folder", "lab.json"]);
+    lab(&["compare", here, here, "--metric", "speed"]).must_fail().says(&["io_seconds"]);
+    lab(&["compare", here, here, "--level", "100"]).must_fail().says(&["95"]);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn doctor_says_what_is_there() {
     let said = lab(&["doctor", "--json"]).must();
     let rows: serde_json::Value = serde_json::from_str(&said.out).unwrap();

@@ -5,6 +5,8 @@ mod agent;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use tandem_lab::record::Metric;
+use tandem_lab::stats::Level;
 
 pub use agent::AgentArgs;
 
@@ -19,7 +21,8 @@ Examples:
   tandem lab list
   tandem lab show dualfs-micro --scale quick
   tandem lab run all --scale quick --out results
-  tandem lab report results --out results.html")]
+  tandem lab report results --out results.html
+  tandem lab compare before after")]
 pub struct LabArgs {
     /// What to do.
     #[command(subcommand)]
@@ -39,6 +42,8 @@ pub enum LabCommand {
     Run(RunArgs),
     /// Turn a results folder into a page.
     Report(ReportArgs),
+    /// Say what is better and what is worse in one results folder than in another.
+    Compare(CompareArgs),
     /// Execute one run (the lab itself does this).
     #[command(hide = true)]
     Agent(AgentArgs),
@@ -167,6 +172,51 @@ pub struct ReportArgs {
     /// The page [default: report.html in the results folder].
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+/// Arguments of `lab compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every configuration, phase and metric that both folders have is compared, by intervals of the ratio;
+p-values are corrected for the number of comparisons. What is not shown to differ need not be equal.
+
+Exit status: 0 nothing is shown to be worse; 1 something is, or nothing can be compared.
+
+Examples:
+  tandem lab compare before after
+  tandem lab compare before after --threshold 10 --metric io_seconds --json")]
+pub struct CompareArgs {
+    /// The results folder of before.
+    pub before: PathBuf,
+    /// The results folder of after.
+    pub after: PathBuf,
+    /// The smallest change that counts, in per cent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = parse_percent)]
+    pub threshold: f64,
+    /// The intervals' level of confidence, in per cent.
+    #[arg(long, value_name = "PERCENT", default_value = "95", value_parser = parse_confidence)]
+    pub level: Level,
+    /// What is compared; may be given several times [default: total_seconds and io_seconds].
+    #[arg(long, value_name = "METRIC", value_parser = |text: &str| Metric::try_from(text.to_owned()))]
+    pub metric: Vec<Metric>,
+    /// Show what does not differ, too.
+    #[arg(long)]
+    pub all: bool,
+    /// Print as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn parse_percent(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(percent) if (0.0..1000.0).contains(&percent) => Ok(percent),
+        _ => Err("a number of per cent, as 5".to_owned()),
+    }
+}
+
+fn parse_confidence(text: &str) -> Result<Level, String> {
+    let share = text.parse::<f64>().ok().map(|percent| percent / 100.0);
+    share.and_then(|share| Level::new(share).ok()).ok_or_else(|| "per cent, as 95".to_owned())
 }
 
 fn parse_repetitions(text: &str) -> Result<u32, String> {

@@ -1,6 +1,7 @@
 //! `tandem lab`.
 
 mod agent;
+mod compare;
 mod doctor;
 mod list;
 mod report;
@@ -19,6 +20,7 @@ pub fn run(args: &LabArgs) -> Result<u8> {
         LabCommand::Doctor(args) => doctor::run(args),
         LabCommand::Run(args) => run::run(args),
         LabCommand::Report(args) => report::run(args),
+        LabCommand::Compare(args) => compare::run(args),
         LabCommand::Agent(args) => agent::run(args),
         LabCommand::Worker => agent::work(),
     }

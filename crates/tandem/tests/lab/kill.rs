@@ -43,7 +43,7 @@ fn killed_and_resumed() {
     for folder in 0.. {
         let out = dir.path().join(format!("out{folder}"));
         let out = out.to_str().unwrap();
-        while kills < KILLS && killed(study, out, 100 + random.below(2900) as u64) {
+        while kills < KILLS && killed(study, out, &mut random) {
             kills += 1;
         }
         lab(&["run", study, "--beside", "--out", out]).must();
@@ -75,15 +75,23 @@ fn made(out: &Path) -> BTreeMap<String, u32> {
     made
 }
 
-/// Runs the lab for so many milliseconds; was it killed before its end?
-fn killed(study: &str, out: &str, after: u64) -> bool {
+/// Runs the lab until some more records are there, and a moment longer; was it killed before its end?
+fn killed(study: &str, out: &str, random: &mut Random) -> bool {
+    let records = || {
+        let text = fs::read(Path::new(out).join("records.jsonl")).unwrap_or_default();
+        text.iter().filter(|byte| **byte == b'\n').count()
+    };
+    let until = records() + random.below(3);
     let mut lab = Command::new(TANDEM)
         .args(["lab", "run", study, "--beside", "--out", out])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(after));
+    while records() < until && lab.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(random.below(1500) as u64));
     lab.kill().unwrap();
     lab.wait().unwrap().code().is_none()
 }
