@@ -25,7 +25,6 @@ pub use space::{Need, need};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Configuration {
     /// Twelve hexadecimal digits that depend on everything else in here.
-    #[serde(skip)]
     pub id: String,
     /// The study's name.
     pub study: String,
@@ -208,6 +207,7 @@ fn apply(made: &mut Configuration, change: &Change) {
     }
 }
 
+/// Of a configuration that has none yet.
 fn identity(made: &Configuration) -> Result<String, String> {
     let text = serde_json::to_string(made).map_err(|error| error.to_string())?;
     let mut hasher = SipHasher13::new_with_keys(0x7461_6e64_656d, 0x006c_6162);

@@ -27,6 +27,7 @@ fn studies_are_listed_and_shown() {
             let shown = lab(&["show", name, "--scale", scale, "--json"]).must();
             let shown: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
             assert!(shown["runs"].as_u64().unwrap() >= 3, "{name} {scale}");
+            assert_eq!(shown["configurations"][0]["id"].as_str().unwrap().len(), 12);
         }
     }
 }
