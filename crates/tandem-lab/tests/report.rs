@@ -15,6 +15,7 @@ use tandem_lab::report::{self, Results};
 fn written(results: &mut Results) -> (tempfile::TempDir, String) {
     let dir = tempfile::tempdir().expect("a directory");
     results.dir = dir.path().to_owned();
+    sample::traces(results);
     report::write(results, &dir.path().join("report.html")).expect("a report");
     let page = fs::read_to_string(dir.path().join("report.html")).expect("the page");
     (dir, page)
@@ -91,6 +92,7 @@ fn nothing_but_itself() {
         assert!(!page.contains(outside), "{outside}");
     }
     assert!(page.contains("paper 5.46") || page.contains("5.46 s"), "the paper's value");
+    assert!(page.contains("Access map of"), "a map");
     assert!(page.contains("short-phase"), "a mark of the checklist");
     assert!(page.contains("mkfs.jfs is missing"), "what was left out");
 }

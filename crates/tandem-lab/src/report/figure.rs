@@ -3,6 +3,7 @@
 //! A panel is about as wide as a phone; the page sets as many side by side as there is room for.
 
 mod bars;
+mod cells;
 mod scale;
 mod strip;
 mod text;
@@ -13,6 +14,7 @@ use maud::{Markup, PreEscaped, html};
 use super::table::Table;
 
 pub use bars::{Bar, Bars, Kind, Printed};
+pub use cells::Cells;
 pub use scale::Scale;
 pub use strip::{Row, Strip};
 pub use xy::{Line, Plot, Point};
@@ -100,7 +102,7 @@ impl Figure {
                 }
                 @if !self.marks.is_empty() {
                     details class="marks" open[self.marks.len() <= 4] {
-                        summary { "⚑ " (self.marks.len()) " marks of the checklist" }
+                        summary { "⚑ To be known of these runs" }
                         ul { @for mark in &self.marks { li { (mark) } } }
                     }
                 }

@@ -52,7 +52,8 @@ pub fn build(results: &Results) -> Report {
     let data: Vec<_> = results.studies.iter().map(analysed).collect();
     let mut sections = vec![section::found(results, &data)];
     let studies = results.studies.iter().zip(&data);
-    sections.extend(studies.map(|(study, data)| section::study(study, data, &papers)));
+    sections
+        .extend(studies.map(|(study, data)| section::study(study, data, &papers, &results.dir)));
     sections.push(section::machine(results));
     Report { title: format!("File systems, measured: {}", names.join(", ")), sections }
 }

@@ -3,12 +3,15 @@
 mod figures;
 mod found;
 mod machine;
+mod maps;
 mod overview;
 mod paper;
 mod runs;
 
 pub use found::found;
 pub use machine::machine;
+
+use std::path::Path;
 
 use crate::analysis::StudyData;
 
@@ -17,13 +20,14 @@ use super::published::Paper;
 use super::{StudyResults, slug};
 
 /// All of a study.
-pub fn study(of: &StudyResults, data: &StudyData, papers: &[Paper]) -> Section {
+pub fn study(of: &StudyResults, data: &StudyData, papers: &[Paper], dir: &Path) -> Section {
     let mut section = Section::new(format!("{}: {}", of.study.name, of.study.title));
     section.id = id(data);
     section.blocks.extend(overview::blocks(of));
     section.blocks.push(found::study(data));
-    section.blocks.extend(figures::blocks(of, data, papers));
     section.blocks.extend(paper::blocks(of, papers));
+    section.blocks.extend(figures::blocks(of, data, papers));
+    section.blocks.extend(maps::blocks(of, dir));
     section.blocks.push(Block::Heading("Runs".to_owned()));
     section.blocks.extend(runs::blocks(of));
     section

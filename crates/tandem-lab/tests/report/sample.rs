@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use tandem_disk::request::Operation;
+use tandem_disk::trace::{self, Format};
 use tandem_lab::record::{Cpu, DeviceIo, DiskTime, Flag, Phase, Record, SCHEMA, Status};
 use tandem_lab::report::{Results, StudyResults};
 use tandem_lab::study::Study;
@@ -286,6 +288,50 @@ pub fn hostile() -> Results {
     results
 }
 
+/// Traces for the first configurations, written into the results folder; and one that is none.
+pub fn traces(results: &mut Results) {
+    let dir = results.dir.join("traces");
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let Some(study) = results.studies.first_mut() else { return };
+    let done = study.records.iter_mut().filter(|record| record.repetition == 1);
+    for (at, record) in done.take(4).enumerate() {
+        for (n, phase) in record.phases.iter_mut().enumerate() {
+            let name = format!("traces/{at}-{n}.tdt.zst");
+            let path = results.dir.join(&name);
+            match (at, n) {
+                (3, 6) => std::fs::write(&path, "no trace").expect("a file"),
+                (3, 5) => drop(trace::create(&path, Format::Tandem).expect("a trace").finish()),
+                _ => requests(&path, (at * 7 + n) as u64),
+            }
+            phase.devices[0].trace = Some(name);
+        }
+    }
+}
+
+/// A file read in order, blocks written here and there.
+fn requests(path: &std::path::Path, seed: u64) {
+    let mut sink = trace::create(path, Format::Tandem).expect("a trace");
+    for at in 0..3000u64 {
+        let read = at % 3 != 0;
+        let place = if read {
+            at * 32_768
+        } else {
+            (noise(at + seed * 31) * 1e6) as u64 * 2003 % 400_000_000
+        };
+        let request = trace::Record {
+            time: at * 4_000_000,
+            operation: if read { Operation::Read } else { Operation::Write },
+            offset: place / 4096 * 4096 + seed * 8_388_608,
+            length: if read { 32_768 } else { 4096 },
+            service: Some(900_000),
+            hit: None,
+            device: 0,
+        };
+        sink.write(&request).expect("a record");
+    }
+    sink.finish().expect("the end");
+}
+
 /// Values that no machine should yield.
 pub fn not_numbers() -> Results {
     let mut results = results();
@@ -310,5 +356,6 @@ fn keep_sample() {
     std::fs::create_dir_all(&dir).expect("a directory");
     let mut results = results();
     results.dir = dir.clone();
+    traces(&mut results);
     tandem_lab::report::write(&results, &dir.join("report.html")).expect("a report");
 }

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use super::scale::Scale;
-use super::text::{fitted, round, width};
+use super::text::{fitted, ground, round, width};
 use super::{Panel, WIDTH};
 use crate::report::number;
 
@@ -130,7 +130,10 @@ impl Bar {
             (fitted("label end", left - 6.0, middle, left - 6.0, &label))
             @match self.value {
                 Some(value) => { (self.bar(value, scale, y)) }
-                None => (fitted("missing", left + 6.0, middle, WIDTH - left - 10.0, &self.text)),
+                None => {
+                    (ground(left + 6.0, middle, &self.text))
+                    (fitted("missing", left + 6.0, middle, WIDTH - left - 10.0, &self.text))
+                }
             }
             @if let Some(printed) = &self.printed { (printed.bar(scale, y + BAR + 2.0)) }
         }
@@ -160,6 +163,7 @@ impl Bar {
                     width=(round(end - filled)) height=(BAR - 1.5) {}
             }
             (whisker(self.interval, scale, y + BAR / 2.0, 5.0))
+            @if place > end { (ground(place, y + BAR / 2.0 + 4.0, &self.text)) }
             text class={ "value " (text) " on-" (class) } x=(round(place)) y=(round(y + BAR / 2.0 + 4.0)) {
                 (self.text)
             }
@@ -177,6 +181,7 @@ impl Printed {
             rect class="printed" x=(round(scale.start)) y=(round(y)) width=(round((end - scale.start).max(0.5)))
                 height=(PRINTED) {}
             (whisker(self.interval, scale, y + PRINTED / 2.0, 3.0))
+            @if place > end { (ground(place, y + PRINTED / 2.0 + 3.5, &self.text)) }
             text class="value paper-value" x=(round(place)) y=(round(y + PRINTED / 2.0 + 3.5)) { (self.text) }
         }
     }

@@ -21,6 +21,14 @@ pub fn fitted(class: &str, x: f64, y: f64, room: f64, text: &str) -> Markup {
     }
 }
 
+/// A ground of paper behind text, so that no line runs through it.
+pub fn ground(x: f64, baseline: f64, text: &str) -> Markup {
+    html! {
+        rect class="paper" x=(round(x - 1.5)) y=(round(baseline - 9.0)) width=(round(width(text) + 2.0))
+            height="11" {}
+    }
+}
+
 /// A place, to a tenth of a unit: more would only make the page larger.
 pub fn round(place: f64) -> f64 {
     (place * 10.0).round() / 10.0

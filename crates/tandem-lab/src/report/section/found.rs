@@ -4,7 +4,7 @@ use maud::html;
 
 use super::super::Results;
 use super::super::page::{Block, Section};
-use crate::analysis::StudyData;
+use crate::analysis::{Bar, StudyData};
 use crate::record::Status;
 
 /// The first section: the main sentences of every study.
@@ -22,6 +22,7 @@ pub fn found(results: &Results, data: &[StudyData]) -> Section {
         @for study in data {
             h3 { a href={ "#" (super::id(study)) } { (study.title) } }
             (sentences(study))
+            (own(study))
         }
     }));
     section
@@ -42,6 +43,27 @@ fn sentences(data: &StudyData) -> maud::Markup {
                 @for figure in figures {
                     li { strong { (figure.title) } ": " (figure.sentences.join(" ")) }
                 }
+            }
+        }
+    }
+}
+
+/// Tandem's bars of the study's first figure, each with its interval.
+fn own(data: &StudyData) -> maud::Markup {
+    let bars = data.figures.first().into_iter().flat_map(|figure| &figure.panels);
+    let bars = bars.flat_map(|panel| &panel.groups).flat_map(|group| &group.bars);
+    let own = |bar: &&Bar| bar.levels.get("filesystem").is_some_and(|level| level == "tandem");
+    let lines: Vec<&String> = bars
+        .filter(|bar| own(bar) && bar.summary.is_some())
+        .filter_map(|bar| bar.sentence.as_ref())
+        .collect();
+    let (first, rest) = lines.split_at(lines.len().min(4));
+    html! {
+        @if !first.is_empty() { ul { @for line in first { li { (line) } } } }
+        @if !rest.is_empty() {
+            details {
+                summary { (rest.len()) " more of Tandem" }
+                ul { @for line in rest { li { (line) } } }
             }
         }
     }
