@@ -7,6 +7,7 @@ mod maps;
 mod overview;
 mod paper;
 mod runs;
+mod variance;
 
 pub use found::found;
 pub use machine::machine;
@@ -27,6 +28,7 @@ pub fn study(of: &StudyResults, data: &StudyData, papers: &[Paper], dir: &Path) 
     section.blocks.push(found::study(data));
     section.blocks.extend(paper::blocks(of, papers));
     section.blocks.extend(figures::blocks(of, data, papers));
+    section.blocks.extend(variance::blocks(of, data));
     section.blocks.extend(maps::blocks(of, dir));
     section.blocks.push(Block::Heading("Runs".to_owned()));
     section.blocks.extend(runs::blocks(of));

@@ -89,11 +89,23 @@ impl Plot {
             @for (at, line) in self.lines.iter().enumerate() { (line.line(at, self.lines.len(), &x, &y)) }
             (self.labels(&y, right))
         };
-        Panel { title: self.title.clone(), alt: self.alt.clone(), height: BOTTOM + 42.0, body }
+        Panel {
+            title: self.title.clone(),
+            alt: self.alt.clone(),
+            height: BOTTOM + 42.0 + self.tilt(right),
+            body,
+        }
+    }
+
+    /// How far names along the axis reach down: nothing if they fit beside one another, else they are tilted.
+    fn tilt(&self, right: f64) -> f64 {
+        let space = (right - LEFT) / self.names.len().max(1) as f64;
+        let widest = self.names.iter().map(|name| width(name)).fold(0.0, f64::max);
+        if widest <= space - 4.0 { 0.0 } else { widest.min(130.0) * 0.6 }
     }
 
     fn frame(&self, x: &Scale, y: &Scale, right: f64) -> Markup {
-        let space = (right - LEFT) / self.names.len().max(1) as f64;
+        let tilt = self.tilt(right);
         html! {
             @for tick in y.ticks(5) {
                 path class="grid" d=(format!("M{LEFT} {}H{}", round(y.at(tick)), round(right))) {}
@@ -106,9 +118,15 @@ impl Plot {
                 }
             }
             @for (at, name) in self.names.iter().enumerate() {
-                (fitted("tick middle", x.at(at as f64), BOTTOM + 14.0, space, name))
+                @let place = round(x.at(at as f64));
+                @if tilt == 0.0 { text class="tick middle" x=(place) y=(BOTTOM + 14.0) { (name) } }
+                @else {
+                    g transform=(format!("translate({} {}) rotate(-38)", place + 3.0, BOTTOM + 12.0)) {
+                        (fitted("tick end", 0.0, 0.0, 130.0, name))
+                    }
+                }
             }
-            text class="axis middle" x=(round((LEFT + right) / 2.0)) y=(BOTTOM + 31.0) { (self.axes[0]) }
+            text class="axis middle" x=(round((LEFT + right) / 2.0)) y=(round(BOTTOM + 31.0 + tilt)) { (self.axes[0]) }
             text class="axis middle" transform=(format!("translate(11 {}) rotate(-90)", (TOP + BOTTOM) / 2.0)) {
                 (self.axes[1])
             }

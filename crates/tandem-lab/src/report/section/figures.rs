@@ -184,7 +184,7 @@ impl<'a> Drawing<'a> {
         let mut text =
             format!("{}: means, {n}; strokes are {level} % intervals", capital(&self.quantity()));
         text.push_str(match self.normalized {
-            true => " of the ratio (Fieller), of the baseline its own (Student)",
+            true => " of the ratio (Fieller's, or a bootstrap's where values are not normal), of the baseline its own (Student)",
             false => " (Student)",
         });
         if self.normalized {

@@ -43,6 +43,11 @@ fn sentences(data: &StudyData) -> maud::Markup {
                 @for figure in figures {
                     li { strong { (figure.title) } ": " (figure.sentences.join(" ")) }
                 }
+                @for anova in &data.anovas {
+                    @for sentence in anova.panels.iter().take(1).flat_map(|panel| panel.sentences.first()) {
+                        li { strong { (anova.title) } ": " (sentence) }
+                    }
+                }
             }
         }
     }

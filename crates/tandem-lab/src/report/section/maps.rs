@@ -183,8 +183,12 @@ impl Traced<'_> {
     }
 
     fn name(&self) -> String {
-        let levels: Vec<_> = self.record.levels.values().map(String::as_str).collect();
-        levels.join(" ")
+        let level = |(factor, level): (&String, &String)| match factor.as_str() {
+            "filesystem" => level.clone(),
+            _ => format!("{factor} {level}"),
+        };
+        let levels: Vec<_> = self.record.levels.iter().map(level).collect();
+        levels.join(", ")
     }
 
     fn classes(&self, map: &Map, table: &mut Table) {

@@ -2,7 +2,8 @@
 
 use super::super::super::table::{Cell, Table};
 use super::paper::Beside;
-use crate::analysis::{Bar, FigureData};
+use crate::analysis::{Bar, FigureData, Test};
+use crate::stats::ratio::RatioMethod;
 
 /// Every bar: runs, mean, interval, deviation, ratio, test, the paper's value.
 pub fn table(id: &str, data: &FigureData, paper: Option<&Beside<'_>>) -> Table {
@@ -27,7 +28,9 @@ pub fn table(id: &str, data: &FigureData, paper: Option<&Beside<'_>>) -> Table {
         columns.push("#flush (s)".to_owned());
     }
     if ratios {
-        columns.extend(["#by baseline", "#from ", "#to ", "#p", "#p corrected"].map(str::to_owned));
+        columns.extend(
+            ["#by baseline", "#from ", "#to ", "test", "#p", "#p corrected"].map(str::to_owned),
+        );
     }
     columns.extend(paper.map(|paper| format!("#paper ({})", paper.unit())));
     columns.push("marks".to_owned());
@@ -81,6 +84,18 @@ fn ratio(bar: &Bar) -> Vec<Cell> {
         |p: Option<f64>| p.map_or(Cell::None("not compared".to_owned()), Cell::Probability);
     let mut cells = vec![cell(bar, bar.ratio.map(|ratio| ratio.value))];
     cells.extend(ends.map(|end| cell(bar, end)));
+    let method = bar.ratio.and_then(|ratio| ratio.method).map(|method| match method {
+        RatioMethod::Fieller => "interval by Fieller",
+        RatioMethod::Bootstrap => "interval by bootstrap",
+        RatioMethod::NoVariation => "no run differs",
+    });
+    let test = bar.test.map(|test| match test {
+        Test::Welch => "Welch",
+        Test::MannWhitney => "Mann and Whitney",
+        Test::NoVariation => "none",
+    });
+    let words: Vec<_> = method.into_iter().chain(test).collect();
+    cells.push(Cell::Text(words.join("; ")));
     cells.extend([probability(bar.p), probability(bar.p_corrected)]);
     cells
 }
