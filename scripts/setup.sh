@@ -37,6 +37,7 @@ test=(
 wanted=("linux-source-6.1 /usr/src/linux-source-6.1.tar.xz")
 if [[ $purpose == test ]]; then
     wanted+=(
+        "chromium-headless-shell chromium-headless-shell"
         "user-mode-linux linux.uml"
         "jfsutils mkfs.jfs"
         "reiserfsprogs mkreiserfs"

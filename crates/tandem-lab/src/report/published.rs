@@ -62,6 +62,8 @@ pub struct Series {
     pub unit: String,
     /// Runs behind each value.
     pub runs: u32,
+    /// How much was done in a run.
+    pub work: String,
     /// Of what printed standard deviations are.
     #[serde(default)]
     pub deviation: Deviation,

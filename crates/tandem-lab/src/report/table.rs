@@ -75,7 +75,7 @@ impl Table {
                             tr {
                                 @for (at, cell) in row.iter().enumerate() {
                                     @if at == 0 { th scope="row" { (cell.html()) } }
-                                    @else { td class=[cell.numeric().then_some("number")] { (cell.html()) } }
+                                    @else { td class=[self.columns.get(at).is_some_and(|column| column.numeric).then_some("number")] { (cell.html()) } }
                                 }
                             }
                         }
@@ -111,10 +111,6 @@ impl Cell {
     /// A number, or nothing with its reason.
     pub fn of(value: Option<f64>, otherwise: &str) -> Cell {
         value.map_or_else(|| Cell::None(otherwise.to_owned()), Cell::Number)
-    }
-
-    fn numeric(&self) -> bool {
-        matches!(self, Cell::Number(_) | Cell::Probability(_))
     }
 
     fn text(&self) -> String {

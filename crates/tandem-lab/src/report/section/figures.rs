@@ -18,7 +18,7 @@ pub fn blocks(of: &StudyResults, data: &StudyData, papers: &[Paper]) -> Vec<Bloc
         .enumerate()
         .flat_map(|(at, figure)| {
             let id = slug(&[&of.study.name, &of.scale, &(at + 1).to_string(), &figure.title]);
-            let drawing = Drawing::new(figure, papers, &fixed);
+            let drawing = Drawing::new(of, figure, papers, &fixed);
             let raw = vec![Block::Figure(drawing.raw(&format!("{id}-raw")))];
             let mut blocks = vec![Block::Figure(drawing.figure(&id))];
             blocks.extend(drawing.cases());
@@ -30,6 +30,7 @@ pub fn blocks(of: &StudyResults, data: &StudyData, papers: &[Paper]) -> Vec<Bloc
 
 /// A figure on its way to paper.
 struct Drawing<'a> {
+    of: &'a StudyResults,
     data: &'a FigureData,
     paper: Option<paper::Beside<'a>>,
     /// Are bars divided by the baseline's? Not if the baseline was not measured anywhere.
@@ -37,12 +38,17 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    fn new(data: &'a FigureData, papers: &'a [Paper], fixed: &'a Levels) -> Drawing<'a> {
+    fn new(
+        of: &'a StudyResults,
+        data: &'a FigureData,
+        papers: &'a [Paper],
+        fixed: &'a Levels,
+    ) -> Drawing<'a> {
         let has_ratio =
             |panel: &Panel| panel.groups.iter().flat_map(|g| &g.bars).any(|b| b.ratio.is_some());
         let normalized = data.normalized && data.panels.iter().any(has_ratio);
         let paper = paper::Beside::new(data, papers, fixed, normalized);
-        Drawing { data, paper, normalized }
+        Drawing { of, data, paper, normalized }
     }
 
     fn figure(&self, id: &str) -> Figure {
@@ -200,6 +206,9 @@ impl<'a> Drawing<'a> {
         });
         if self.data.normalized && !self.normalized {
             text.push_str(" Not divided by the baseline, which was not measured.");
+        }
+        if let Some(paper) = &self.paper {
+            text.push_str(&paper.work(self.of));
         }
         text.push_str(" Standard deviations are with the values.");
         self.data.notes.iter().for_each(|note| text.push_str(&format!(" {note}")));

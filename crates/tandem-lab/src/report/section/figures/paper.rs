@@ -1,5 +1,6 @@
 //! A paper's values beside ours.
 
+use super::super::super::StudyResults;
 use super::super::super::figure::{Bar, Kind, Printed};
 use super::super::super::number;
 use super::super::super::published::{self, Group as Printings, Paper, Series};
@@ -34,6 +35,22 @@ impl<'a> Beside<'a> {
         let divided = if self.normalized { ", divided by its own baseline" } else { "" };
         let Series { place, runs, .. } = self.series;
         format!("the paper's value{divided} ({authors}, {place}; n = {runs})")
+    }
+
+    /// How much the paper did in a run, and how much is done here: values of unlike work compare
+    /// file systems, not numbers.
+    pub fn work(&self, of: &StudyResults) -> String {
+        let mut parameters = of.study.parameters.clone();
+        let scale = of.study.scale.get(&of.scale);
+        parameters.extend(scale.map(|scale| scale.parameters.clone()).unwrap_or_default());
+        let here: Vec<_> =
+            parameters.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        let here = if here.is_empty() {
+            "the workload's own parameters".to_owned()
+        } else {
+            here.join(", ")
+        };
+        format!(" In the paper: {}; here: {here}.", self.series.work)
     }
 
     /// The unit as printed.
