@@ -110,7 +110,7 @@ impl Report {
                     main id="main" { @for section in &self.sections { (section.html()) } }
                     footer {
                         p { "Every figure lies beside this page as SVG, every table as CSV and JSON, in " code { "report/" }
-                            " of the results folder. Numbers are rounded to four digits; pointing at one shows it in full." }
+                            " of the results folder. Numbers are rounded to four digits; pointing at one shows it in full. On paper, what is folded is printed only if it was opened." }
                     }
                     script { (PreEscaped(SCRIPT)) }
                 }

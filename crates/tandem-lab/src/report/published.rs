@@ -204,8 +204,8 @@ mod tests {
         let papers = papers();
         let (_, series) = series(&papers, "bonnie-rates").expect("Bonnie");
         let printed = [
-            ("block-read", [12.8930, 13.1416, 12.4252, 12.4135]),
-            ("block-write", [8.6499, 11.7567, 11.5818, 9.8006]),
+            ("read", [12.8930, 13.1416, 12.4252, 12.4135]),
+            ("write", [8.6499, 11.7567, 11.5818, 9.8006]),
         ];
         for (phase, means) in printed {
             let group = series.group.iter().find(|group| group.phase == phase).expect(phase);
@@ -220,7 +220,7 @@ mod tests {
     fn intervals() {
         let papers = papers();
         let (_, bonnie) = series(&papers, "bonnie-rates").expect("Bonnie");
-        let group = bonnie.group.iter().find(|group| group.phase == "block-write").expect("phase");
+        let group = bonnie.group.iter().find(|group| group.phase == "write").expect("phase");
         let level = Level::new(0.99).expect("a level");
         let (low, high) = group.values["ext2"].interval(bonnie, level).expect("ten values");
         // Appendix A.3's deviation, and Student's t for 99 % and 9 degrees of freedom.

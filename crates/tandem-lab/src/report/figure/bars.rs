@@ -89,7 +89,7 @@ impl Bars {
 
     /// The picture.
     pub fn panel(&self) -> Panel {
-        let room = self.bars.iter().map(|bar| width(&bar.label) + 14.0).fold(40.0, f64::max);
+        let room = self.bars.iter().map(|bar| width(&bar.name()) + 14.0).fold(40.0, f64::max);
         let left = room.min(128.0);
         let scale =
             Scale::from_zero(self.limit.unwrap_or_else(|| self.reach()), left, WIDTH - 12.0);
@@ -122,12 +122,14 @@ impl Bar {
         BAR + GAP + if self.printed.is_some() { PRINTED + 3.0 } else { 0.0 }
     }
 
+    fn name(&self) -> String {
+        format!("{}{}", if self.marked { "⚑ " } else { "" }, self.label)
+    }
+
     fn row(&self, scale: &Scale, left: f64, y: f64) -> Markup {
         let middle = y + BAR / 2.0 + 4.0;
-        let mark = if self.marked { "⚑ " } else { "" };
-        let label = format!("{mark}{}", self.label);
         html! {
-            (fitted("label end", left - 6.0, middle, left - 6.0, &label))
+            (fitted("label end", left - 6.0, middle, left - 6.0, &self.name()))
             @match self.value {
                 Some(value) => { (self.bar(value, scale, y)) }
                 None => {
@@ -148,10 +150,12 @@ impl Bar {
         let (start, end) = (scale.start, scale.at(value));
         let filled = scale.at(value - self.flush.max(0.0));
         let upper = self.interval.map_or(end, |(_, high)| scale.at(high)).max(end);
+        let lower = self.interval.map_or(end, |(low, _)| scale.at(low)).min(filled);
         let wide = width(&self.text) + 10.0;
         let (place, text) = match () {
-            () if filled - start >= wide => (start + 6.0, "inside"),
+            () if lower - start >= wide => (start + 6.0, "inside"),
             () if upper + wide <= WIDTH => (upper + 6.0, "beside"),
+            () if filled - start >= wide => (start + 6.0, "inside"),
             () => (start + 6.0, "beside"),
         };
         html! {

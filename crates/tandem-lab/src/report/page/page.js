@@ -36,10 +36,11 @@ document.addEventListener("pointerover", (event) => {
   const data = event.target.closest && event.target.closest("data");
   if (data && !data.title && data.value !== "") data.title = data.value;
 });
-// Paper has nothing to click at: what is folded is opened for it, and closed again.
-let folded = [];
+// Paper has nothing to click at: values and marks are opened for it, and closed again. What is long
+// (every run, commands, maps) is printed if the reader has opened it.
+let opened = [];
 addEventListener("beforeprint", () => {
-  folded = [...document.querySelectorAll("details:not([open])")];
-  folded.forEach((details) => { details.open = true; });
+  opened = [...document.querySelectorAll("details:not(.fold):not([open])")];
+  opened.forEach((details) => { details.open = true; });
 });
-addEventListener("afterprint", () => folded.forEach((details) => { details.open = false; }));
+addEventListener("afterprint", () => opened.forEach((details) => { details.open = false; }));

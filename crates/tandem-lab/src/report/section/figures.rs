@@ -213,7 +213,7 @@ impl<'a> Drawing<'a> {
         text.push_str(" Standard deviations are with the values.");
         self.data.notes.iter().for_each(|note| text.push_str(&format!(" {note}")));
         if let Some(problem) = self.data.published.as_ref().filter(|_| self.paper.is_none()) {
-            text.push_str(&format!(" No paper prints values called {problem}."));
+            text.push_str(&format!(" No paper's values are called {problem}."));
         }
         text
     }

@@ -4,7 +4,7 @@ use maud::html;
 
 use super::super::Results;
 use super::super::page::{Block, Section};
-use crate::analysis::{Bar, StudyData};
+use crate::analysis::StudyData;
 use crate::record::Status;
 
 /// The first section: the main sentences of every study.
@@ -21,8 +21,7 @@ pub fn found(results: &Results, data: &[StudyData]) -> Section {
         }
         @for study in data {
             h3 { a href={ "#" (super::id(study)) } { (study.title) } }
-            (sentences(study))
-            (own(study))
+            (sentences(study, |sentence| sentence.starts_with("tandem")))
         }
     }));
     section
@@ -30,10 +29,11 @@ pub fn found(results: &Results, data: &[StudyData]) -> Section {
 
 /// The same of one study.
 pub fn study(data: &StudyData) -> Block {
-    Block::Text(html! { h3 { "Found" } (sentences(data)) })
+    Block::Text(html! { h3 { "Found" } (sentences(data, |_| true)) })
 }
 
-fn sentences(data: &StudyData) -> maud::Markup {
+/// The first sentence of each figure and analysis, and of a figure's others those that are wanted.
+fn sentences(data: &StudyData, wanted: fn(&str) -> bool) -> maud::Markup {
     let figures = data.figures.iter().filter(|figure| !figure.sentences.is_empty());
     html! {
         @if data.figures.iter().all(|figure| figure.sentences.is_empty()) {
@@ -41,34 +41,17 @@ fn sentences(data: &StudyData) -> maud::Markup {
         } @else {
             ul class="findings" {
                 @for figure in figures {
-                    li { strong { (figure.title) } ": " (figure.sentences.join(" ")) }
+                    @let more: Vec<_> = figure.sentences.iter().skip(1).filter(|text| wanted(text)).collect();
+                    li {
+                        strong { (figure.title) } ": " (figure.sentences.first().map_or("", String::as_str))
+                        @if !more.is_empty() { ul { @for sentence in more { li { (sentence) } } } }
+                    }
                 }
                 @for anova in &data.anovas {
                     @for sentence in anova.panels.iter().take(1).flat_map(|panel| panel.sentences.first()) {
                         li { strong { (anova.title) } ": " (sentence) }
                     }
                 }
-            }
-        }
-    }
-}
-
-/// Tandem's bars of the study's first figure, each with its interval.
-fn own(data: &StudyData) -> maud::Markup {
-    let bars = data.figures.first().into_iter().flat_map(|figure| &figure.panels);
-    let bars = bars.flat_map(|panel| &panel.groups).flat_map(|group| &group.bars);
-    let own = |bar: &&Bar| bar.levels.get("filesystem").is_some_and(|level| level == "tandem");
-    let lines: Vec<&String> = bars
-        .filter(|bar| own(bar) && bar.summary.is_some())
-        .filter_map(|bar| bar.sentence.as_ref())
-        .collect();
-    let (first, rest) = lines.split_at(lines.len().min(4));
-    html! {
-        @if !first.is_empty() { ul { @for line in first { li { (line) } } } }
-        @if !rest.is_empty() {
-            details {
-                summary { (rest.len()) " more of Tandem" }
-                ul { @for line in rest { li { (line) } } }
             }
         }
     }

@@ -6,7 +6,7 @@ use super::super::super::number;
 use super::super::super::published::{self, Group as Printings, Paper, Series};
 use super::super::super::table::Cell;
 use crate::analysis::{FigureData, Group, Panel};
-use crate::record::Levels;
+use crate::record::{Levels, Metric};
 
 /// The series that a figure asks for.
 pub struct Beside<'a> {
@@ -34,7 +34,11 @@ impl<'a> Beside<'a> {
         let authors = self.paper.paper.split(':').next().unwrap_or_default();
         let divided = if self.normalized { ", divided by its own baseline" } else { "" };
         let Series { place, runs, .. } = self.series;
-        format!("the paper's value{divided} ({authors}, {place}; n = {runs})")
+        let flush = match self.series.metric == self.data.metric {
+            false if self.comparable() => ", without the flush",
+            _ => "",
+        };
+        format!("the paper's value{divided}{flush} ({authors}, {place}; n = {runs})")
     }
 
     /// How much the paper did in a run, and how much is done here: values of unlike work compare
@@ -114,7 +118,7 @@ impl<'a> Beside<'a> {
                 let baseline = self.data.baseline.as_ref()?.get(&self.series.by)?;
                 group.values.get(baseline)?.mean().filter(|below| below.is_normal())?
             }
-            false if self.series.metric == self.data.metric => 1.0,
+            false if self.comparable() => 1.0,
             false => return None,
         };
         let interval = value.interval(self.series, self.data.options.level);
@@ -129,6 +133,12 @@ impl<'a> Beside<'a> {
             interval: interval.map(|(low, high)| (low / below, high / below)),
             text,
         })
+    }
+
+    /// Is the same measured? A paper's time without the flush stands beside the filled part of ours.
+    fn comparable(&self) -> bool {
+        let (paper, ours) = (&self.series.metric, &self.data.metric);
+        paper == ours || (*paper == Metric::Seconds && *ours == Metric::TotalSeconds)
     }
 
     /// What is wrong with values drawn here.

@@ -29,7 +29,8 @@ pub fn table(id: &str, data: &FigureData, paper: Option<&Beside<'_>>) -> Table {
     }
     if ratios {
         columns.extend(
-            ["#by baseline", "#from ", "#to ", "test", "#p", "#p corrected"].map(str::to_owned),
+            ["#by baseline", "#from ", "#to ", "interval, test", "#p", "#p corrected"]
+                .map(str::to_owned),
         );
     }
     columns.extend(paper.map(|paper| format!("#paper ({})", paper.unit())));
@@ -85,17 +86,17 @@ fn ratio(bar: &Bar) -> Vec<Cell> {
     let mut cells = vec![cell(bar, bar.ratio.map(|ratio| ratio.value))];
     cells.extend(ends.map(|end| cell(bar, end)));
     let method = bar.ratio.and_then(|ratio| ratio.method).map(|method| match method {
-        RatioMethod::Fieller => "interval by Fieller",
-        RatioMethod::Bootstrap => "interval by bootstrap",
-        RatioMethod::NoVariation => "no run differs",
+        RatioMethod::Fieller => "Fieller",
+        RatioMethod::Bootstrap => "bootstrap",
+        RatioMethod::NoVariation => "exact",
     });
     let test = bar.test.map(|test| match test {
         Test::Welch => "Welch",
         Test::MannWhitney => "Mann and Whitney",
-        Test::NoVariation => "none",
+        Test::NoVariation => "exact",
     });
     let words: Vec<_> = method.into_iter().chain(test).collect();
-    cells.push(Cell::Text(words.join("; ")));
+    cells.push(Cell::Text(words.join(", ")));
     cells.extend([probability(bar.p), probability(bar.p_corrected)]);
     cells
 }
