@@ -5,7 +5,7 @@
 //! system under test.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
@@ -75,7 +75,12 @@ impl Workload for Web {
     }
 
     fn missing(&self, _: &Arguments) -> Result<Vec<Missing>, WorkloadError> {
-        Ok(program::missing(&[("nginx", "nginx"), ("wrk", "wrk"), ("setpriv", "util-linux")]))
+        Ok(program::missing(&[
+            ("nginx", "nginx"),
+            ("wrk", "wrk"),
+            ("setpriv", "util-linux"),
+            ("ip", "iproute2"),
+        ]))
     }
 
     /// One server and its clients; the first process runs them.
@@ -113,9 +118,18 @@ fn make(dir: &Path, directories: u64) -> Result<Outcome, WorkloadError> {
     Ok(Outcome::of([("files", files as f64), ("written_bytes", bytes as f64)]))
 }
 
-/// A port that nobody listens to.
-fn free_port() -> std::io::Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+/// A port that nobody listens to. In a guest that has just begun, the loopback interface is down; it
+/// is brought up.
+fn free_port() -> Result<u16, WorkloadError> {
+    let free = || Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port());
+    let place = Path::new("127.0.0.1");
+    match free() {
+        Err(error) if error.kind() == ErrorKind::AddrNotAvailable => {
+            program::run(program::command("ip")?.args(["link", "set", "lo", "up"]))?;
+            free().map_err(io("listen on", place))
+        }
+        other => other.map_err(io("listen on", place)),
+    }
 }
 
 /// nginx's configuration: defaults, as far as they can be kept by a server that shares nothing with
@@ -141,7 +155,7 @@ fn serve(args: &Arguments, at: &Context) -> Result<Outcome, WorkloadError> {
     let notes = notes.map_err(io("create a directory in", &at.scratch))?;
     let notes = notes.path();
     let (connections, seconds) = (args.count("connections")?, args.count("seconds")?);
-    let port = free_port().map_err(io("listen on", Path::new("127.0.0.1")))?;
+    let port = free_port()?;
     let (conf, script) = (notes.join("nginx.conf"), notes.join("requests.lua"));
     std::fs::write(&conf, configuration(&at.dir, notes, port, connections))
         .map_err(io("write", &conf))?;
