@@ -5,7 +5,7 @@
 //! system under test.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind};
+use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
@@ -118,18 +118,21 @@ fn make(dir: &Path, directories: u64) -> Result<Outcome, WorkloadError> {
     Ok(Outcome::of([("files", files as f64), ("written_bytes", bytes as f64)]))
 }
 
-/// A port that nobody listens to. In a guest that has just begun, the loopback interface is down; it
-/// is brought up.
+/// A port that nobody listens to. In a guest that has just begun, the loopback interface is down: it
+/// can be listened to, but not be reached. Then it is brought up.
 fn free_port() -> Result<u16, WorkloadError> {
-    let free = || Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port());
-    let place = Path::new("127.0.0.1");
-    match free() {
-        Err(error) if error.kind() == ErrorKind::AddrNotAvailable => {
-            program::run(program::command("ip")?.args(["link", "set", "lo", "up"]))?;
-            free().map_err(io("listen on", place))
-        }
-        other => other.map_err(io("listen on", place)),
+    let free = || {
+        let address = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| {
+            let address = listener.local_addr()?;
+            TcpStream::connect(address).map(|_| address)
+        });
+        address.map(|address| address.port())
+    };
+    if let Ok(port) = free() {
+        return Ok(port);
     }
+    program::run(program::command("ip")?.args(["link", "set", "lo", "up"]))?;
+    free().map_err(io("reach", Path::new("127.0.0.1")))
 }
 
 /// nginx's configuration: defaults, as far as they can be kept by a server that shares nothing with

@@ -108,8 +108,10 @@ impl Server {
         clients: u64,
     ) -> Result<Server, WorkloadError> {
         // Short, for the kernel allows 108 bytes; and not on the file system under test.
-        let socket = tempfile::Builder::new().prefix("lab-pg-").tempdir();
-        let socket = socket.map_err(io("create a directory in", &std::env::temp_dir()))?;
+        let root = rustix::process::geteuid().is_root();
+        let place = if root { PathBuf::from("/run") } else { std::env::temp_dir() };
+        let socket = tempfile::Builder::new().prefix("lab-pg-").tempdir_in(&place);
+        let socket = socket.map_err(io("create a directory in", &place))?;
         let mut postgres = unprivileged("postgres", &service::mortal(STOP)?)?;
         postgres.arg("-D").arg(dir).args(["-c", "listen_addresses="]);
         postgres.arg("-c").arg(format!("unix_socket_directories={}", socket.path().display()));
