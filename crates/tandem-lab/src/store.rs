@@ -184,7 +184,8 @@ pub struct Store {
     manifest: Manifest,
     records: Vec<Record>,
     file: File,
-    _locks: Vec<Lock>,
+    #[cfg_attr(not(test), expect(dead_code))] // held, not used
+    locks: Vec<Lock>,
 }
 
 impl Store {
@@ -210,7 +211,7 @@ impl Store {
         let (records, valid) = records::read(&path)?;
         file.set_len(valid).and_then(|()| file.sync_all()).map_err(io_error("cut", &path))?;
         let records = records::last_words(records);
-        let store = Store { dir: dir.clone(), manifest, records, file, _locks: locks };
+        let store = Store { dir: dir.clone(), manifest, records, file, locks };
         store.save()?;
         Ok(store)
     }

@@ -10,8 +10,13 @@ use statrs::function::gamma::gamma_ur;
 
 use super::Level;
 
-/// Probability that an F with `d1` and `d2` degrees of freedom is above `f`.
+/// Probability that an F with `d1` and `d2` degrees of freedom is above `f`. NaN for degrees that are
+/// no positive numbers: variances of values near the largest number overflow.
 pub fn f_upper(f: f64, d1: f64, d2: f64) -> f64 {
+    let degrees = |d: f64| d.is_finite() && d > 0.0;
+    if f.is_nan() || !degrees(d1) || !degrees(d2) {
+        return f64::NAN;
+    }
     if f <= 0.0 {
         return 1.0;
     }

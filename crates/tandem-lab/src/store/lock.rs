@@ -14,7 +14,14 @@ pub(super) const FILE: &str = "lock";
 /// Held as long as it lives; the kernel lets go of it when the process ends in whatever way.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    pub(super) file: File,
+}
+
+/// Not by closing alone: a child between fork and exec still has the file open.
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
 }
 
 impl Lock {
@@ -50,9 +57,9 @@ fn take(
             let text = format!("process {} for {}", std::process::id(), dir.display());
             let note = file.set_len(0).and_then(|()| (&file).write_all(text.as_bytes()));
             note.map_err(io_error("write", path))?;
-            Ok(Lock { _file: file })
+            Ok(Lock { file })
         }
-        Ok(()) => Ok(Lock { _file: file }),
+        Ok(()) => Ok(Lock { file }),
         Err(rustix::io::Errno::WOULDBLOCK) => {
             Err(locked(std::fs::read_to_string(path).unwrap_or_default()))
         }

@@ -161,3 +161,14 @@ fn another_study_of_the_same_name_is_refused() {
     let said = store.ask(vec![part], "x").unwrap_err().to_string();
     assert!(said.contains("another choice"), "{said}");
 }
+
+/// As for a moment whenever a program is started: the child has all open files until it executes.
+#[test]
+fn the_lock_goes_although_a_child_has_the_file() {
+    let (dir, _) = filled();
+    let store = Store::open(dir.path(), false).unwrap();
+    let held: Vec<_> = store.locks.iter().map(|lock| lock.file.try_clone().unwrap()).collect();
+    drop(store);
+    assert!(Store::open(dir.path(), false).is_ok());
+    drop(held);
+}
