@@ -122,7 +122,7 @@ fn ten_gigabytes() {
     let start = Instant::now();
     let span = Span::of(records()).unwrap().unwrap();
     let resolution = Resolution { columns: 420, rows: 150 };
-    let mut map = Map::new(span, Tracks::default(), resolution);
+    let mut map = Map::new(span, Tracks::Equal(63), resolution);
     records().for_each(|record| map.add(&record.unwrap()));
     assert_eq!(map.kinds.iter().map(|kind| kind.requests).sum::<u64>(), requests());
     say("mapped", start);

@@ -127,8 +127,8 @@ fn tandem_on_one_disk() {
     let create = &done.phases[0];
     assert!(device(create, "metadata").write_sectors > 0, "{create:?}");
     assert!(device(create, "metadata").disk.is_some() && device(create, "data").disk.is_some());
-    let daemon = create.cpu.iter().find(|cpu| cpu.role == "daemon");
-    assert!(daemon.is_some_and(|cpu| cpu.user + cpu.system > 0.0), "{create:?}");
+    // Its time may be less than a tick of the kernel's clock.
+    assert!(create.cpu.iter().any(|cpu| cpu.role == "daemon"), "{create:?}");
 }
 
 #[test]
