@@ -44,7 +44,7 @@ fn event(number: u64, request: u64, complete: bool) -> [u8; EVENT] {
     // A multiplicative hash; runs of four are sequential.
     let hash = (request / 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let sector = hash % 7_000_000 + request % 4 * 8;
-    let kind: u32 = if hash % 3 == 0 { 1 << 17 } else { 1 << 16 };
+    let kind: u32 = if hash.is_multiple_of(3) { 1 << 17 } else { 1 << 16 };
     let action: u32 = if complete { 8 | 1 << 23 } else { 7 | 1 << 22 };
     let mut raw = [0; EVENT];
     raw[0..4].copy_from_slice(&blktrace::MAGIC.to_le_bytes());

@@ -29,7 +29,7 @@ fn run(command: &mut Command) -> String {
 fn records() -> Vec<Record> {
     let record = |at: u64| Record {
         time: at * 1_000_000,
-        operation: if at % 3 == 0 { Operation::Write } else { Operation::Read },
+        operation: if at.is_multiple_of(3) { Operation::Write } else { Operation::Read },
         offset: at * 7919 % 200 * 4096,
         length: 4096,
         service: Some(400_000 + at * 1000),
