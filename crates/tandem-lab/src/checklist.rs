@@ -4,9 +4,7 @@
 //! dropped. What only the stage can see, it marks itself: cold phases that were warm, lost events,
 //! a busy machine.
 
-use std::collections::BTreeMap;
-
-use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::record::{Flag, Levels, Metric, Phase, Record, Status};
 
@@ -88,36 +86,24 @@ pub fn judge(phases: &[Phase], machine: Machine) -> Vec<Flag> {
     flags
 }
 
-/// A rule that the runs of a configuration break together.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SetFlag {
-    /// The study.
-    pub study: String,
-    /// The scale.
-    pub scale: String,
-    /// The configuration.
-    pub levels: Levels,
-    /// The runs concerned.
-    pub runs: Vec<String>,
-    /// What is broken.
-    pub flag: Flag,
-}
-
-/// Rules that runs break together: too few, or some far from the others.
-pub fn judge_sets(records: &[Record]) -> Vec<SetFlag> {
-    let mut sets: BTreeMap<_, Vec<&Record>> = BTreeMap::new();
+/// Marks the runs of one study that break a rule together: too few of a configuration, or some far
+/// from the others. Not a part of what is kept, since the next run can change it.
+pub fn mark_sets(records: &mut [Record]) {
+    let mut sets: BTreeMap<&Levels, Vec<&Record>> = BTreeMap::new();
     for record in records.iter().filter(|record| record.status == Status::Done) {
-        let key = (&record.study, &record.scale, &record.levels);
-        sets.entry(key).or_default().push(record);
+        sets.entry(&record.levels).or_default().push(record);
     }
-    let mut found = Vec::new();
-    for ((study, scale, levels), runs) in sets {
-        for (runs, flag) in few(&runs).into_iter().chain(outliers(&runs)) {
-            let (study, scale, levels) = (study.clone(), scale.clone(), levels.clone());
-            found.push(SetFlag { study, scale, levels, runs, flag });
+    let mut found: HashMap<String, Vec<Flag>> = HashMap::new();
+    for runs in sets.values() {
+        for (runs, flag) in few(runs).into_iter().chain(outliers(runs)) {
+            for run in runs {
+                found.entry(run).or_default().push(flag.clone());
+            }
         }
     }
-    found
+    for record in records {
+        record.flags.extend(found.remove(&record.id).unwrap_or_default());
+    }
 }
 
 fn few(runs: &[&Record]) -> Option<(Vec<String>, Flag)> {

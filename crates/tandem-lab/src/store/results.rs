@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::{Asked, Contents, StoreError};
+use crate::checklist;
 use crate::plan::Selected;
 use crate::record::Record;
 use crate::report::{Results, StudyResults};
@@ -27,7 +28,8 @@ impl Contents {
 fn study(asked: &Asked, records: &[Record]) -> Result<StudyResults, StoreError> {
     let study = asked.given()?.study;
     let own = |record: &&Record| record.study == asked.study && record.scale == asked.scale;
-    let records: Vec<Record> = records.iter().filter(own).cloned().collect();
+    let mut records: Vec<Record> = records.iter().filter(own).cloned().collect();
+    checklist::mark_sets(&mut records);
     let selected = Selected::new(&study, &asked.scale, &asked.only)?;
     let tried: HashSet<&str> = records.iter().map(|record| record.id.as_str()).collect();
     let planned = selected.configurations.iter().flat_map(|one| {

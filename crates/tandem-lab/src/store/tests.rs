@@ -172,3 +172,17 @@ fn the_lock_goes_although_a_child_has_the_file() {
     assert!(Store::open(dir.path(), false).is_ok());
     drop(held);
 }
+
+/// Rules that runs break together are in what a report is made of.
+#[test]
+fn results_are_marked() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::open(dir.path(), false).unwrap();
+    let text = include_str!("../../studies/io-bound.toml");
+    let study = || "io-bound".to_owned();
+    store.ask(vec![Asked { study: study(), ..asked(text) }], "tandem lab run io-bound").unwrap();
+    store.append(Record { study: study(), ..record("a-1", 1) }).unwrap();
+    let results = Contents::read(dir.path()).unwrap().results(dir.path()).unwrap();
+    let flags = &results.studies[0].records[0].flags;
+    assert!(flags.iter().any(|flag| flag.rule == "few-runs"), "{flags:?}");
+}
