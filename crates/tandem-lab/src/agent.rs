@@ -68,7 +68,11 @@ pub fn progress_file(out: &Path) -> PathBuf {
 pub fn run(job: &Path, out: &Path) -> io::Result<()> {
     let init = std::process::id() == 1;
     if init {
-        crate::guest::begin(out)?;
+        if let Err(error) = crate::guest::begin(out) {
+            // There may be no console yet; the kernel's log has one.
+            let _ = std::fs::write("/dev/kmsg", format!("agent: {error}"));
+            crate::guest::end();
+        }
     } else {
         die_with_parent()?;
     }

@@ -5,6 +5,9 @@ use crate::{peer, workload};
 /// Places of the journal, or of Tandem's metadata.
 pub const PLACEMENTS: &[&str] = &["same-disk", "second-disk", "ram", "nvme"];
 
+/// How long requests to an emulated disk take: as long as they must, or what its model says.
+pub const TIMES: &[&str] = &["none", "real"];
+
 /// Kernels.
 pub const WORLDS: &[&str] = &["host", "uml"];
 

@@ -18,9 +18,9 @@ pub use source::{Given, Problem, StudyError};
 /// A study, as its file has it (TOML; documented in `docs/lab.md`).
 ///
 /// Factors that the lab knows: `filesystem`, `placement` (of the journal or of Tandem's metadata:
-/// `same-disk`, `second-disk`, `ram`, `nvme`), `disk` (a drive's profile, `ram`), `processes`,
-/// `world` (`host`, `uml`). A factor of any other name changes what its levels say it
-/// changes ([`Change`]).
+/// `same-disk`, `second-disk`, `ram`, `nvme`), `disk` (a drive's profile, `ram`), `time` (`none`,
+/// `real`), `processes`, `world` (`host`, `uml`). A factor of any other name changes what its levels
+/// say it changes ([`Change`]).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Study {

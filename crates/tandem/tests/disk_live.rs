@@ -157,7 +157,7 @@ fn a_drive_takes_its_time() {
     drop(file);
     let drive = &disk.stats()["drive"];
     assert_eq!(drive["requests"], 20);
-    let response = drive["response_ns"].as_u64().unwrap();
+    let io_time = drive["io_ns"].as_u64().unwrap();
     let mean = drive["service_ns"].as_u64().unwrap() / 20;
     assert!((3_000_000..30_000_000).contains(&mean), "{mean} ns");
     assert!(disk.end());
@@ -169,7 +169,7 @@ fn a_drive_takes_its_time() {
     assert_eq!(replayed["requests"], 20);
     // The same requests at the same times: the same drive, however late the machine was.
     let nanos = replayed["io_time_s"].as_f64().unwrap() * 1e9;
-    assert_eq!(nanos.round() as u64, response);
+    assert_eq!(nanos.round() as u64, io_time);
 }
 
 #[test]

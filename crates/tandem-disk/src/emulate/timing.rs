@@ -36,6 +36,9 @@ pub struct TimingStats {
     pub hits: u64,
     /// Sum over all requests of the time from submission to the end, in nanoseconds.
     pub response_ns: u64,
+    /// Sum over all requests of the time from when the drive took it, of which it has at most its queue
+    /// full, to the end, in nanoseconds: the disk I/O time.
+    pub io_ns: u64,
     /// Sum over all requests of the time from when the drive began with it to its end, in
     /// nanoseconds.
     pub service_ns: u64,
@@ -193,12 +196,13 @@ impl Shared {
 
 impl State {
     fn deliver(&mut self, completion: &Completion, now: Nanos) {
-        let Completion { tag, request, submitted, started, service } = *completion;
+        let Completion { tag, request, submitted, started, service, .. } = *completion;
         let stats = &mut self.stats;
         let late = now.saturating_sub(service.finish);
         stats.requests += 1;
         stats.hits += u64::from(service.cached == Cached::Hit);
         stats.response_ns += service.finish.saturating_sub(submitted);
+        stats.io_ns += completion.io_time();
         stats.service_ns += service.finish.saturating_sub(started);
         stats.seek_ns += service.seek;
         stats.seek_cylinders += service.seek_distance;

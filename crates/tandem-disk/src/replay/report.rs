@@ -48,7 +48,8 @@ pub struct Report {
     pub bytes: u64,
     /// From the first submission to the last completion, in seconds.
     pub elapsed_s: f64,
-    /// Sum over requests of finish minus submission, in seconds: seed 000's disk I/O time.
+    /// Sum over requests of finish minus start, in seconds, where a drive has taken no more of them
+    /// than its queue has places: seed 000's disk I/O time ([`Completion::io_time`]).
     pub io_time_s: f64,
     /// Sum over requests of finish minus the drive's beginning with them, in seconds.
     pub service_time_s: f64,
@@ -173,6 +174,7 @@ impl KindCounts {
 pub(super) struct Collector {
     kinds: [KindCounts; 4],
     response: Times,
+    io: u128,
     first: Option<Nanos>,
     last: Nanos,
     busy: Nanos,
@@ -219,6 +221,7 @@ impl Collector {
         kind.hits += u64::from(done.service.cached == Cached::Hit);
         kind.times.add(service);
         self.response.add(finish.saturating_sub(done.submitted));
+        self.io += u128::from(done.io_time());
         self.last = self.last.max(finish);
         // Completions come in order of their time, so the busy time is a union of what they cover.
         let from = done.submitted.max(self.busy_until);
@@ -243,7 +246,7 @@ impl Collector {
             requests: service.count,
             bytes,
             elapsed_s: seconds(u128::from(self.last.saturating_sub(self.first.unwrap_or(0)))),
-            io_time_s: seconds(self.response.sum),
+            io_time_s: seconds(self.io),
             service_time_s: seconds(service.sum),
             busy_s: seconds(u128::from(self.busy)),
             response_ms: self.response.distribution(),

@@ -32,6 +32,8 @@ pub(crate) fn begin(out: &Path) -> io::Result<()> {
     }
     let stage = out.parent().unwrap_or(Path::new("/"));
     let work = stage.parent().unwrap_or(stage);
+    // It may lie below what was just mounted over the host's, /dev/shm for one.
+    std::fs::create_dir_all(work)?;
     mount("hostfs", work, Some(work))
         .map_err(|error| because(format!("mount the host's {}", work.display()), error))
 }

@@ -1,14 +1,20 @@
 //! A trace, cut into phases, and what a drive's model says of each.
 
+mod pieces;
+#[cfg(test)]
+mod tests;
+
 use std::path::Path;
 
 use tandem_disk::replay::{self, Mode, Options, Outside};
 use tandem_disk::request::{Operation, SECTOR};
-use tandem_disk::trace::{self, Format, Record, Records, TraceError};
+use tandem_disk::trace::{self, Format, Record, TraceError};
 
 use super::layout::{Place, Store, outer_bytes};
 use super::{Executed, StageError};
+use crate::peer::World;
 use crate::record::{DiskTime, Flag, Phase};
+use pieces::Pieces;
 
 /// How far the kernel's and the emulated disk's counts of a phase may be apart, in sectors, before
 /// the run is marked: what is under way when a phase begins is counted by one before and by the
@@ -30,13 +36,17 @@ struct Spans {
     phase: Span,
 }
 
+/// A trace, as it is read.
+type Records = Box<dyn Iterator<Item = Result<Record, TraceError>>>;
+
 /// Cuts a disk's trace at the marks: a file for each phase in `dir`, and the disk time of each of
-/// the disk's devices.
+/// the disk's devices. `world` is where the file system ran.
 pub(super) fn cut(
     store: &Store,
     marks: &str,
     trace: &Path,
     dir: &Path,
+    world: World,
     done: &mut Executed,
 ) -> Result<(), StageError> {
     let Place::Drive(profile) = &store.place else { return Ok(()) };
@@ -44,7 +54,12 @@ pub(super) fn cut(
     let fail = |e: TraceError| StageError::failed(step(), e);
     std::fs::create_dir_all(dir).map_err(|e| StageError::failed(step(), e))?;
     let spans = spans(marks, done.phases.len()).map_err(|e| StageError::failed(step(), e))?;
-    let mut records = trace::open(trace, trace::Options::default()).map_err(fail)?.1.peekable();
+    let records = trace::open(trace, trace::Options::default()).map_err(fail)?.1;
+    let records: Records = match world {
+        World::Host => Box::new(records),
+        World::Uml => Box::new(Pieces::new(records)),
+    };
+    let mut records = records.peekable();
     let mut timed = |span: Span, file: &Path| {
         let sectors = split(&mut records, span, file).map_err(fail)?;
         let mut drive = profile.drive().map_err(|e| StageError::failed(step(), e))?;
@@ -153,7 +168,7 @@ fn time(
         let inner = !data || done.record.offset >= outer;
         let share = &mut shares[if inner { last } else { 0 }];
         let (completion, service) = (&done.completion, &done.completion.service);
-        share.io += service.finish.saturating_sub(completion.submitted);
+        share.io += completion.io_time();
         let from = completion.submitted.max(state.busy_until);
         share.busy += service.finish.saturating_sub(from);
         state.busy_until = state.busy_until.max(service.finish);
@@ -200,6 +215,3 @@ impl Share {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::layout::{METADATA, Store};
+use super::layout::{METADATA, Place, Store};
 use super::{StageError, mounts, program, trail};
 
 /// How long it may take to write the rest of its trace.
@@ -21,8 +21,8 @@ pub(super) struct Emulator {
 }
 
 impl Emulator {
-    /// Serves the image `image`, which is there, in the stage's directory. Requests take no longer
-    /// than they must: disk time is computed from the trace.
+    /// Serves the image `image`, which is there, in the stage's directory. Disk time is computed from
+    /// the trace in any case; requests take that long only if the store has it so.
     pub fn start(
         tandem: &Path,
         store: &Store,
@@ -35,7 +35,16 @@ impl Emulator {
         std::fs::create_dir_all(&dir).map_err(fail)?;
         let (trace, errors) = (image.with_extension("tdt.zst"), image.with_extension("log"));
         let mut command = Command::new(tandem);
-        command.args(["disk", "emulate", "--time", "none"]).arg(image).arg("--mount").arg(&dir);
+        command.args(["disk", "emulate"]).arg(image).arg("--mount").arg(&dir);
+        match &store.place {
+            Place::Drive(profile) if store.real_time => {
+                let text = toml::to_string(profile).map_err(|e| StageError::failed(step(), e))?;
+                let file = image.with_extension("profile.toml");
+                std::fs::write(&file, text).map_err(fail)?;
+                command.args(["--time", "real", "--profile"]).arg(file);
+            }
+            _ => _ = command.args(["--time", "none"]),
+        }
         command.arg("--trace").arg(&trace);
         if store.parts.len() == 2 {
             command.args(["--split", &METADATA.to_string()]);

@@ -19,6 +19,8 @@ pub(super) struct Store {
     pub place: Place,
     /// Bytes.
     pub size: u64,
+    /// Do requests to an emulated disk take the time that its model says?
+    pub real_time: bool,
     /// The devices in it. Two share it as `--split` of an emulated disk does.
     pub parts: Vec<&'static str>,
 }
@@ -75,6 +77,19 @@ impl Layout {
         let disk = Place::named(setup.levels.get("disk").map_or("host", String::as_str))?;
         let placement = setup.levels.get("placement").map(String::as_str);
         let size = setup.size & !(JOURNAL_BLOCK - 1);
+        let real_time = match setup.levels.get("time").map(String::as_str) {
+            None | Some("none") => false,
+            Some("real") => true,
+            Some(other) => {
+                return Err(StageError::failed("levels", format!("no time is called {other:?}")));
+            }
+        };
+        if real_time && !matches!(disk, Place::Drive(_)) {
+            let reason = format!("{} has no model that requests could be timed by", disk.name());
+            return Err(StageError::failed("time", reason));
+        }
+        let store =
+            |place, size, parts: &[_]| Store { place, size, real_time, parts: parts.to_vec() };
         let second = match placement {
             None | Some("same-disk") => None,
             Some("second-disk") => Some(disk.clone()),
@@ -90,16 +105,18 @@ impl Layout {
             return Err(StageError::failed("placement", reason));
         }
         let layout = match (peer.name, second) {
-            ("tandem", second) => Layout { stores: tandem(disk, second, size), journal: None },
+            ("tandem", second) => {
+                Layout { stores: tandem(disk, second, size, &store), journal: None }
+            }
             (_, None) => {
                 let journal = placement.filter(|_| peer.external_journal);
-                let stores = vec![Store { place: disk, size, parts: vec!["disk"] }];
+                let stores = vec![store(disk, size, &["disk"])];
                 Layout { stores, journal: journal.map(|_| journal_bytes(size)) }
             }
             (_, Some(place)) => {
                 let bytes = journal_bytes(size);
-                let journal = Store { place, size: bytes + JOURNAL_BLOCK, parts: vec!["journal"] };
-                let files = Store { place: disk, size: size - bytes, parts: vec!["disk"] };
+                let journal = store(place, bytes + JOURNAL_BLOCK, &["journal"]);
+                let files = store(disk, size - bytes, &["disk"]);
                 Layout { stores: vec![files, journal], journal: Some(bytes) }
             }
         };
@@ -124,16 +141,21 @@ impl Layout {
 
 /// Metadata on the outer part of the disk, or on a device of its own; data on the rest, which is
 /// equally large in both cases.
-fn tandem(disk: Place, second: Option<Place>, size: u64) -> Vec<Store> {
+fn tandem(
+    disk: Place,
+    second: Option<Place>,
+    size: u64,
+    store: &dyn Fn(Place, u64, &[&'static str]) -> Store,
+) -> Vec<Store> {
     let outer = outer_bytes(size);
-    let data = |place| Store { place, size: size - outer, parts: vec!["data"] };
-    let metadata = |place| Store { place, size: outer, parts: vec!["metadata"] };
+    let data = |place| store(place, size - outer, &["data"]);
+    let metadata = |place| store(place, outer, &["metadata"]);
     match (disk, second) {
         (place, Some(second)) => vec![metadata(second), data(place)],
         // One emulated disk has one head for both.
         (Place::Drive(profile), None) => {
             let place = Place::Drive(profile);
-            vec![Store { place, size, parts: vec!["metadata", "data"] }]
+            vec![store(place, size, &["metadata", "data"])]
         }
         (place, None) => vec![metadata(place.clone()), data(place)],
     }
@@ -202,6 +224,8 @@ mod tests {
             ("ext2", [("placement", "ram")].as_slice()),
             ("ext4", &[("placement", "moon")]),
             ("ext4", &[("disk", "no-such-drive")]),
+            ("ext4", &[("time", "slow")]),
+            ("ext4", &[("time", "real"), ("disk", "ram")]),
         ] {
             assert!(layout(filesystem, levels).is_err(), "{filesystem} {levels:?}");
         }

@@ -94,7 +94,7 @@ impl Run<'_> {
         for open in stores {
             let store = open.store.clone();
             if let Some((marks, trace)) = open.close()? {
-                cut::cut(&store, &marks, &trace, &self.setup.traces, &mut done)?;
+                cut::cut(&store, &marks, &trace, &self.setup.traces, self.world, &mut done)?;
             }
         }
         Ok(done)

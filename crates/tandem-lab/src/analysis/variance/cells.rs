@@ -34,13 +34,17 @@ pub(super) fn design(
     order: &dyn Fn(&str) -> Vec<String>,
     left_out: &mut Vec<String>,
 ) -> Result<Design, String> {
-    let values = responses(data, observed)?;
+    let measured = observed;
+    let observed = &with_logarithm(data, measured, left_out)[..];
+    if data.logarithm && observed.is_empty() {
+        return Err("every combination has a value that has no logarithm".to_owned());
+    }
     let mut factors: Vec<Factor> = data
         .factors
         .iter()
         .map(|name| {
             let seen =
-                |level: &String| observed.iter().any(|one| one.levels.get(name) == Some(level));
+                |level: &String| measured.iter().any(|one| one.levels.get(name) == Some(level));
             Factor { name: name.clone(), levels: order(name).into_iter().filter(seen).collect() }
         })
         .collect();
@@ -48,7 +52,7 @@ pub(super) fn design(
         let name = &factors[factor].name;
         let gone = factors[factor].levels[level].clone();
         left_out.push(format!(
-            "{name} {gone} is left out: it was not measured with every level of the other factors."
+            "{name} {gone} is left out: it has no value with some levels of the other factors."
         ));
         factors[factor].levels.remove(level);
         if factors[factor].levels.is_empty() {
@@ -57,8 +61,7 @@ pub(super) fn design(
     }
     let kept: Vec<(Vec<usize>, f64)> = observed
         .iter()
-        .zip(values)
-        .filter_map(|(one, value)| Some((place(&factors, one)?, value)))
+        .filter_map(|one| Some((place(&factors, one)?, response(data, one))))
         .collect();
     let single = |factor: &Factor| factor.levels.len() < 2;
     for factor in factors.iter().filter(|factor| single(factor)) {
@@ -74,13 +77,33 @@ pub(super) fn design(
     Design::new(factors, kept).map_err(|error| error.to_string())
 }
 
-fn responses(data: &AnovaData, observed: &[&Observed]) -> Result<Vec<f64>, String> {
-    let response = |one: &&Observed| match one.value {
-        value if !data.logarithm => Ok(value),
-        value if value > 0.0 => Ok(value.ln()),
-        value => Err(format!("{value} has no logarithm")),
-    };
-    observed.iter().map(response).collect()
+/// What is explained of an observation.
+fn response(data: &AnovaData, one: &Observed) -> f64 {
+    if data.logarithm { one.value.ln() } else { one.value }
+}
+
+/// Observations, without the combinations in which a value has no logarithm when that is what is explained:
+/// the combination's other values alone would not be its runs.
+fn with_logarithm<'a>(
+    data: &AnovaData,
+    observed: &[&'a Observed],
+    left_out: &mut Vec<String>,
+) -> Vec<&'a Observed> {
+    let cell = |one: &Observed| restricted(&one.levels, &data.factors);
+    let without: BTreeSet<Levels> = observed
+        .iter()
+        .filter(|one| data.logarithm && one.value <= 0.0)
+        .map(|one| cell(one))
+        .collect();
+    if let Some(first) = without.first() {
+        left_out.push(format!(
+            "{} of the combinations of levels have a value of 0, which has no logarithm, and count as not measured: {}{}.",
+            without.len(),
+            first.values().cloned().collect::<Vec<_>>().join(", "),
+            if without.len() > 1 { " and others" } else { "" }
+        ));
+    }
+    observed.iter().copied().filter(|one| !without.contains(&cell(one))).collect()
 }
 
 /// Places of an observation's levels, if the factors have them all.

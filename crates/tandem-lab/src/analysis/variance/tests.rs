@@ -157,6 +157,19 @@ fn logarithms_make_effects_factors() {
 }
 
 #[test]
+fn values_without_a_logarithm_cost_a_level() {
+    let text = format!("{STUDY}logarithm = true\n");
+    let mut nearly = records(additive);
+    let idle = |r: &&mut Record| r.levels["filesystem"] == "xfs" && r.repetition == 2;
+    nearly.iter_mut().filter(idle).for_each(|record| record.phases[0].seconds = 0.0);
+    let panel = &analysed(&text, &nearly).panels[0];
+    let table = panel.table.as_ref().unwrap();
+    assert_eq!(table.factors[0].levels, ["tandem", "ext2"]);
+    assert!(panel.left_out[0].starts_with("2 of the combinations"), "{:?}", panel.left_out);
+    assert!(panel.left_out[1].starts_with("filesystem xfs"), "{:?}", panel.left_out);
+}
+
+#[test]
 fn no_replication_is_refused() {
     let once: Vec<Record> = records(additive).into_iter().filter(|r| r.repetition == 1).collect();
     let panel = &analysed(STUDY, &once).panels[0];

@@ -27,7 +27,7 @@ fn executed(counted: u64) -> (tempfile::TempDir, Executed, Result<(), StageError
     sink.finish().unwrap();
     let profile = Box::new(Profile::find("st34310a").unwrap());
     let parts = vec!["metadata", "data"];
-    let store = Store { place: Place::Drive(profile), size: 1 << 30, parts };
+    let store = Store { place: Place::Drive(profile), size: 1 << 30, real_time: false, parts };
     let device = |name: &str, sectors| DeviceIo {
         name: name.into(),
         write_sectors: sectors,
@@ -41,7 +41,7 @@ fn executed(counted: u64) -> (tempfile::TempDir, Executed, Result<(), StageError
     let phases = vec![phase("one", counted), phase("two", 8)];
     let mut done = Executed { phases, ..Executed::default() };
     let marks = "3 mount 0\n10 begin 0\n20 end 0\n30 begin 1\n40 end 1\n";
-    let result = cut(&store, marks, &trace, &dir.path().join("cut"), &mut done);
+    let result = cut(&store, marks, &trace, &dir.path().join("cut"), World::Host, &mut done);
     (dir, done, result)
 }
 

@@ -9,7 +9,7 @@ use crate::known;
 use crate::study::Change;
 
 /// Factors that decide the stage.
-const OWN: [&str; 5] = ["filesystem", "placement", "disk", "processes", "world"];
+const OWN: [&str; 6] = ["filesystem", "placement", "disk", "time", "processes", "world"];
 
 impl Checker<'_> {
     /// Levels of factors that the lab knows must be known; those of others must change something.
@@ -18,6 +18,7 @@ impl Checker<'_> {
             let wrong = match factor {
                 "filesystem" => self.unknown_filesystem(level),
                 "placement" => not_in(level, known::PLACEMENTS),
+                "time" => not_in(level, known::TIMES),
                 "world" => not_in(level, known::WORLDS),
                 "processes" => bad_processes(level),
                 "disk" => bad_disk(level),

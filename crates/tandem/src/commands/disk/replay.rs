@@ -90,7 +90,13 @@ fn describe(trace: &str, profile: &str, report: &Report) -> String {
         .heading(format!("{trace} on {profile}"))
         .row("requests", format!("{}, {}", grouped(report.requests), bytes(report.bytes)))
         .row("elapsed", seconds(report.elapsed_s))
-        .row("I/O time", format!("{}, submission to completion", seconds(report.io_time_s)))
+        .row(
+            "I/O time",
+            format!(
+                "{}, from when the drive has a request to its completion",
+                seconds(report.io_time_s)
+            ),
+        )
         .row(
             "service time",
             format!("{}, from the drive's beginning", seconds(report.service_time_s)),
