@@ -27,6 +27,9 @@ pub use rate::{Bin, Rates};
 pub use summary::{ClassSummary, DistanceSummary, KindSummary, Summary};
 pub use tracks::{Spot, Tracks};
 
+/// Devices whose requests are counted apart.
+const DEVICES: usize = 256;
+
 /// The range of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Span {
@@ -36,8 +39,10 @@ pub struct Span {
     pub last: Nanos,
     /// The lowest byte and the one behind the highest: of reads, of writes, of discards.
     pub ranges: [Option<(u64, u64)>; 3],
-    /// Requests of each device.
+    /// Requests of each device, of the first 256.
     pub devices: BTreeMap<u32, u64>,
+    /// Requests of further devices, which no machine has and a damaged trace may name.
+    pub other_devices: u64,
 }
 
 impl Span {
@@ -57,6 +62,7 @@ impl Span {
                 last: end,
                 ranges: [None; 3],
                 devices: BTreeMap::new(),
+                other_devices: 0,
             });
             span.last = span.last.max(end);
             if let Some(kind) = kind(record.operation) {
@@ -64,7 +70,11 @@ impl Span {
                 let range = span.ranges[kind].get_or_insert((record.offset, to));
                 *range = (range.0.min(record.offset), range.1.max(to));
             }
-            *span.devices.entry(record.device).or_default() += 1;
+            if span.devices.len() < DEVICES || span.devices.contains_key(&record.device) {
+                *span.devices.entry(record.device).or_default() += 1;
+            } else {
+                span.other_devices += 1;
+            }
         }
         Ok(span)
     }

@@ -60,7 +60,7 @@ pub struct Executed {
 #[derive(Debug, thiserror::Error)]
 pub enum StageError {
     /// Something is not on this machine.
-    #[error("{what} is missing{}", .package.as_ref().map(|p| format!("; package {p} has it")).unwrap_or_default())]
+    #[error("missing: {what}{}", .package.as_ref().map(|p| format!("; package {p} has it")).unwrap_or_default())]
     Missing {
         /// A program, a kernel's file system, a right.
         what: String,

@@ -156,3 +156,11 @@ proptest! {
         prop_assert_eq!(sectors, records.len() as u64 * 4096);
     }
 }
+
+#[test]
+fn devices_that_no_machine_has_are_counted_together() {
+    let records =
+        (0..1000).map(|device| Ok(Record { device, ..request(0, Operation::Read, 0, 8) }));
+    let span = Span::of(records).unwrap().unwrap();
+    assert_eq!((span.devices.len(), span.other_devices), (256, 744));
+}

@@ -1,6 +1,7 @@
 //! fio's iologs (HOWTO, "Trace file format v2" and "v3"): version 2 says `file action offset
 //! length` with waits in between, version 3 has microseconds from the beginning in front.
 
+use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 
 use super::lines::{Input, Lines, Output, number};
@@ -18,7 +19,7 @@ pub fn read(input: Input, origin: Origin) -> impl Iterator<Item = Result<Record,
         version: 0,
         time: 0,
         last_wait: 0,
-        files: Vec::new(),
+        files: HashMap::new(),
     };
     std::iter::from_fn(move || reader.next().transpose())
 }
@@ -28,7 +29,7 @@ struct Reader {
     version: u32,
     time: Nanos,
     last_wait: Nanos,
-    files: Vec<String>,
+    files: HashMap<String, u32>,
 }
 
 impl Reader {
@@ -94,14 +95,15 @@ impl Reader {
     }
 
     fn file(&mut self, name: &str) -> Result<u32, TraceError> {
-        if let Some(at) = self.files.iter().position(|known| known == name) {
-            return Ok(number_of(name).unwrap_or(at as u32));
+        if let Some(device) = self.files.get(name) {
+            return Ok(*device);
         }
         if self.files.len() >= MAX_FILES {
             return Err(self.lines.error("more than 65,536 files"));
         }
-        self.files.push(name.to_string());
-        Ok(number_of(name).unwrap_or(self.files.len() as u32 - 1))
+        let device = number_of(name).unwrap_or(self.files.len() as u32);
+        self.files.insert(name.to_string(), device);
+        Ok(device)
     }
 
     fn nanos(&self, micros: u64) -> Result<Nanos, TraceError> {
@@ -119,7 +121,7 @@ pub struct Writer {
     output: Output,
     origin: Origin,
     version: u32,
-    devices: Vec<u32>,
+    devices: BTreeSet<u32>,
     waited: Nanos,
     count: u64,
 }
@@ -127,7 +129,7 @@ pub struct Writer {
 impl Writer {
     /// To an output; `version` is 2 or 3.
     pub fn new(output: Output, origin: Origin, version: u32) -> Writer {
-        Writer { output, origin, version, devices: Vec::new(), waited: 0, count: 0 }
+        Writer { output, origin, version, devices: BTreeSet::new(), waited: 0, count: 0 }
     }
 
     fn put(&mut self, record: &Record) -> std::io::Result<()> {
@@ -138,8 +140,7 @@ impl Writer {
         }
         let stamp = if self.version == 3 { format!("{micros} ") } else { String::new() };
         let device = record.device;
-        if !self.devices.contains(&device) {
-            self.devices.push(device);
+        if self.devices.insert(device) {
             writeln!(out, "{stamp}device-{device} add\n{stamp}device-{device} open")?;
         }
         if self.version == 2 && micros > self.waited {

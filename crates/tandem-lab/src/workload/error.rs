@@ -79,7 +79,7 @@ pub enum WorkloadError {
 
 /// Something that a workload needs and the machine has not.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} is missing{}", .package.as_ref().map(|p| format!("; package {p} has it")).unwrap_or_default())]
+#[error("missing: {what}{}", .package.as_ref().map(|p| format!("; package {p} has it")).unwrap_or_default())]
 pub struct Missing {
     /// A program, a file.
     pub what: String,

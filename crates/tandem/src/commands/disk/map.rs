@@ -20,17 +20,22 @@ use picture::Kind;
 /// Cells of a picture: two pixels each.
 const FINE: Resolution = Resolution { columns: 420, rows: 150 };
 
+/// Devices that a complaint names.
+const NAMED: usize = 8;
+
 /// Draws a trace.
 pub fn run(args: &MapArgs) -> Result<u8> {
     let kind = args.out.as_deref().map(Kind::of_name).transpose()?;
     let name = args.trace.trace.display().to_string();
     let Some(span) = Span::of(records(args)?)? else { bail!("{name}: no requests to draw") };
     if span.devices.len() > 1 {
-        let names = span
-            .devices
-            .iter()
-            .map(|(&device, count)| format!("{} ({count} requests)", DeviceNumber(device)));
-        let names = names.collect::<Vec<_>>().join(", ");
+        let named = span.devices.iter().take(NAMED);
+        let names =
+            named.map(|(&device, count)| format!("{} ({count} requests)", DeviceNumber(device)));
+        let mut names = names.collect::<Vec<_>>().join(", ");
+        if span.devices.len() > NAMED {
+            names += ", and others";
+        }
         output::complain(&format!("{name}: several devices in one picture: {names}; see --device"));
     }
     let mut map = Map::new(span.clone(), tracks(args, &span)?, FINE);
