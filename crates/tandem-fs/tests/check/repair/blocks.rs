@@ -323,6 +323,41 @@ fn crossed_extents() {
     assert_eq!(&before(inos.0).contents, &a.contents);
 }
 
+/// What the mount after a repair frees of an unlinked file must be what the repair has given it.
+#[test]
+fn an_unlinked_file_that_claims_what_another_has() {
+    use tandem_fs::{Cred, MkfsOptions, MountOptions, ROOT};
+    let rig = crate::rig::Rig::new(&MkfsOptions::default());
+    let checkpoint = std::time::Duration::ZERO;
+    let vol = rig.mount(MountOptions { checkpoint, ..MountOptions::default() });
+    for name in ["stays", "goes"] {
+        crate::fill::file(&vol, ROOT, name, 5000);
+    }
+    let ino = |name: &[u8]| vol.lookup(&Cred::root(), ROOT, name).unwrap().ino;
+    let (stays, goes) = (ino(b"stays"), ino(b"goes"));
+    vol.unlink(&Cred::root(), ROOT, b"goes").unwrap();
+    vol.sync().unwrap();
+    crate::fill::file(&vol, ROOT, "has a checkpoint made", 0);
+    vol.sync().unwrap();
+    // The power fails while the file is in use.
+    let rig = rig.copy();
+    drop(vol);
+    let image = Image::new(&rig);
+    let theirs = image.records().iter().find(|r| r.2.ino == stays).map(|r| first(&r.2)).unwrap();
+    image.edit_record(
+        |rec| rec.ino == goes,
+        |rec| {
+            if let Content::Extents(list) = &mut rec.content {
+                list[0].start = theirs.start;
+            }
+        },
+    );
+    let bench = super::rig::Bench::new(&rig);
+    let report = bench.repair();
+    assert_eq!(report.repairs.count(R::Copy), 1);
+    assert!(report.after.is_some_and(|after| after.is_sound()));
+}
+
 #[test]
 fn wrong_counts() {
     repaired(|image| image.edit_dir("many", |dir| dir.entries += 7)).nothing_lost();

@@ -34,6 +34,8 @@ impl Writer<'_> {
             st.node(ino)?;
             let node = st.change(ino)?;
             node.rec.content = Content::None;
+            // Or the record of an unlinked file would not be written, and freeing it would free what it had.
+            node.in_limbo = node.rec.nlink == 0;
             if inode.is(MADE) {
                 (node.rec.size, node.disk_size) = (length, length);
             }
