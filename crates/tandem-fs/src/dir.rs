@@ -57,6 +57,30 @@ pub(crate) struct Path {
     pub leaf: u64,
     /// Hash bits above the lowest table.
     pub consumed: u8,
+    /// Hash bits of all tables.
+    pub bits: u8,
+}
+
+impl Path {
+    /// The first reversed hash behind the bucket of `rev`, whose first leaf, at the path's end, is `leaf`. A leaf
+    /// of a smaller or of another bucket is damage: whoever went on behind it would meet it again for each of
+    /// up to 2^48 hashes.
+    fn bucket_end(&self, leaf: &Leaf, rev: u64) -> Res<u64> {
+        let first = leaf.prefix();
+        if leaf.depth() <= self.bits {
+            let end = first.saturating_add(1 << (REV_BITS - leaf.depth()));
+            if (first..end).contains(&rev) {
+                return Ok(end);
+            }
+        }
+        Err(corrupt(
+            format!("directory leaf {}", self.leaf),
+            format!(
+                "is that of hashes from {first:x} on with {} bits, but {rev:x} leads to it",
+                leaf.depth()
+            ),
+        ))
+    }
 }
 
 /// The reversed hash of an entry's key.
@@ -115,7 +139,7 @@ impl State {
 
     /// Walks from the root to the leaf of a reversed hash.
     pub fn dir_path(&mut self, root: u64, rev: u64) -> Res<Path> {
-        let mut path = Path { tables: SmallVec::new(), leaf: 0, consumed: 0 };
+        let mut path = Path { tables: SmallVec::new(), leaf: 0, consumed: 0, bits: 0 };
         let mut at = root;
         while at & TABLE_FLAG != 0 {
             let id = at & !TABLE_FLAG;
@@ -137,6 +161,7 @@ impl State {
                 }
                 Some(&next) => next,
             };
+            path.bits = consumed + table.depth;
             path.tables.push((id, slot));
             path.consumed = consumed;
         }
@@ -189,14 +214,15 @@ impl State {
             return Ok(None);
         }
         while from < end {
-            let mut id = self.dir_path(root, from)?.leaf;
+            let path = self.dir_path(root, from)?;
+            let mut id = path.leaf;
             let mut steps = 0;
             let mut next = end;
             while id != 0 {
                 bounded(&mut steps, id)?;
                 let leaf = self.leaf(id)?;
                 if steps == 1 {
-                    next = leaf.prefix() + (1 << (REV_BITS - leaf.depth()));
+                    next = path.bucket_end(leaf, from)?;
                 }
                 for slot in leaf.lower_bound(from << 15)..leaf.count() as usize {
                     let found = found(leaf, id, slot)?;
@@ -209,7 +235,7 @@ impl State {
                 }
                 id = leaf.next();
             }
-            from = next.max(from + 1);
+            from = next;
         }
         Ok(None)
     }

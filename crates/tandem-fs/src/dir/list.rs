@@ -87,8 +87,7 @@ impl State {
         let path = self.dir_path(root, rev_of(from))?;
         let head = self.shared_leaf(path.leaf)?;
         let leaf = leaf_of(&head)?;
-        let end = leaf.prefix() + (1 << (REV_BITS - leaf.depth().min(REV_BITS)));
-        let end = end.max(rev_of(from) + 1);
+        let end = path.bucket_end(leaf, rev_of(from))?;
         if leaf.next() == 0 {
             for slot in leaf.lower_bound(from)..leaf.count() as usize {
                 let found = found(leaf, path.leaf, slot)?;
