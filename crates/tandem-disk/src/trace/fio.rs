@@ -141,6 +141,9 @@ impl Writer {
         let stamp = if self.version == 3 { format!("{micros} ") } else { String::new() };
         let device = record.device;
         if self.devices.insert(device) {
+            if self.devices.len() > MAX_FILES {
+                return Err(std::io::Error::other("an iolog has at most 65,536 files"));
+            }
             writeln!(out, "{stamp}device-{device} add\n{stamp}device-{device} open")?;
         }
         if self.version == 2 && micros > self.waited {

@@ -259,3 +259,20 @@ fn a_flush_as_the_kernel_traces_it() {
     let services: Vec<_> = found.iter().map(|r| (r.operation, r.service)).collect();
     assert_eq!(services, [(Operation::Write, Some(4000)), (Operation::Flush, Some(1000))]);
 }
+
+#[test]
+fn an_iolog_of_too_many_files_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sink = create(&dir.path().join("t.iolog"), Format::Fio3).unwrap();
+    let record = |device| Record {
+        time: 0,
+        operation: Operation::Read,
+        offset: 0,
+        length: 512,
+        service: None,
+        hit: None,
+        device,
+    };
+    let error = (0..70_000).find_map(|device| sink.write(&record(device)).err()).unwrap();
+    assert!(error.to_string().contains("65,536"), "{error}");
+}
