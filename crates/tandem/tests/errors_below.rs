@@ -9,6 +9,7 @@ use common::random::Random;
 use common::sys::{self, *};
 use common::volume::{Shape, Volume, cli, image, skip};
 use std::fs::File;
+use std::io::Write;
 use std::os::fd::IntoRawFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -155,6 +156,19 @@ fn writes_to_m() {
         });
         let told = told.unwrap();
         assert!([EIO, ENOSPC, EROFS].contains(&told.0), "{told}");
+    });
+}
+
+/// Nobody asks for anything to be durable: the background thread is the first to meet the error.
+#[test]
+fn writes_to_m_behind_everyone() {
+    if skip() {
+        return;
+    }
+    failed_writes("meta.img", 64 << 20, "6M", |v| {
+        let mut filler = File::create(v.dir().join("small/filler")).unwrap();
+        let full = std::iter::repeat_with(|| filler.write_all(&[1; 4096])).find_map(Result::err);
+        assert_eq!(full.and_then(|e| e.raw_os_error()), Some(ENOSPC));
     });
 }
 

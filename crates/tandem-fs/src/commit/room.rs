@@ -214,7 +214,9 @@ impl Core {
                 true => self.idle(&mut quiet),
                 false => Ok(()),
             });
-            if let Err(e) = done {
+            if let Err(e) = done
+                && e.is_fault()
+            {
                 tracing::error!("{e}");
             }
             if whole {

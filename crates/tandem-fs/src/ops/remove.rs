@@ -133,7 +133,8 @@ impl Core {
             match freed {
                 Ok(true) => return,
                 Ok(false) => {}
-                Err(e) => tracing::error!("freeing i-node {ino}: {e}"),
+                Err(e) if e.is_fault() => tracing::error!("freeing i-node {ino}: {e}"),
+                Err(_) => {}
             }
         }
         self.state.lock().reclaim.push(ino);
