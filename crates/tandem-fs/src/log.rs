@@ -16,7 +16,7 @@ pub(crate) use checkpoint::read_checkpoint;
 pub(crate) use prefetch::Prefetch;
 pub use prefetch::PrefetchStats;
 pub(crate) use reader::{load, lost, read_block, read_table};
-pub(crate) use recovery::{goes_on, recover};
+pub(crate) use recovery::{BEHIND, goes_on, recover};
 pub use relocate::RelocationStats;
 pub(crate) use relocate::{Ranks, Relocate};
 pub(crate) use segments::Segments;

@@ -11,7 +11,7 @@ use super::report::{Findings, ProblemKind};
 use super::tables::{Tables, load_groups, load_segments};
 use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::log::recover;
+use crate::log::{BEHIND, goes_on, recover};
 use crate::options::MountOptions;
 use crate::volume::{Core, Found, read_page, read_superblock, volume_error};
 
@@ -85,6 +85,14 @@ pub(super) fn open(
             (core, tables, None)
         }
     };
+    if let Some(recovered) = &recovered {
+        let what = format!("{}: the log after the checkpoint", meta.name());
+        match goes_on(&core, &cp, recovered) {
+            Ok(false) => {}
+            Ok(true) => findings.add(ProblemKind::Log, what, BEHIND),
+            Err(e) => findings.add(ProblemKind::Unreadable, what, e.to_string()),
+        }
+    }
     let end = recovered.map_or((cp.segment, cp.offset, cp.next_segment), |r| {
         (r.segment, r.offset, r.next_segment)
     });

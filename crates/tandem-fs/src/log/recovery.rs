@@ -138,6 +138,10 @@ pub(crate) fn recover(core: &Core, cp: &Checkpoint) -> Result<Recovered> {
     Ok(at)
 }
 
+/// What [`goes_on`] means.
+pub(crate) const BEHIND: &str =
+    "the log goes on behind what its newest readable checkpoint leads to: a newer one is damaged";
+
 /// Whether the log goes on at its end, after a serial number was left out. Only a checkpoint uses one
 /// that the log does not show, so there was a newer one than `cp`.
 ///

@@ -5,7 +5,7 @@ use tandem_format::{FormatError, GROUP_PER_BLOCK, GroupEntry, Kind, SEG_PER_BLOC
 use super::{Core, volume_error};
 use crate::error::{Error, Result};
 use crate::inode::limbo_name;
-use crate::log::{Segments, goes_on, recover};
+use crate::log::{BEHIND, Segments, goes_on, recover};
 use crate::planted::{Planted, planted};
 use crate::space::Space;
 use crate::types::{Ino, LIMBO};
@@ -85,14 +85,13 @@ impl Core {
     pub(super) fn start(&self, cp: &Checkpoint) -> Result<()> {
         let recovered = recover(self, cp)?;
         if goes_on(self, cp, &recovered)? {
-            let detail = "the log goes on behind what its newest readable checkpoint leads to: a newer one is damaged";
             if !self.opts.read_only {
                 let detail = format!(
-                    "{detail}, and nothing was written: run tandem check --repair, or mount with -o ro to see the older state"
+                    "{BEHIND}, and nothing was written: run tandem check --repair, or mount with -o ro to see the older state"
                 );
                 return Err(volume_error(&*self.meta, detail));
             }
-            tracing::warn!("{}: {detail}; what is seen is older", self.meta.name());
+            tracing::warn!("{}: {BEHIND}; what is seen is older", self.meta.name());
         }
         self.counters
             .recovered_commits
