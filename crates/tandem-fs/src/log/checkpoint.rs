@@ -1,5 +1,5 @@
 //! Checkpoints: the IFile's changed blocks into the log, then one block in one of two fixed places.
-//! After it, recovery needs nothing older.
+//! After it, recovery needs nothing older, and the other place gets the same block.
 
 use std::sync::atomic::Ordering;
 
@@ -104,15 +104,11 @@ impl Core {
             }
         };
         let area = 1 - c.area;
-        let offset = CHECKPOINTS[area];
-        self.meta.write_at(&checkpoint.encode(), offset).map_err(|source| Error::Io {
-            device: self.meta.name().into(),
-            op: "write",
-            offset,
-            len: 4096,
-            source,
-        })?;
+        self.write_area(area, &checkpoint)?;
         self.flush_meta()?;
+        // A copy, so that no single page can take the volume back to the checkpoint before. Nothing
+        // waits for it: until it is durable, the first one serves.
+        self.write_area(1 - area, &checkpoint)?;
         c.area = area;
         c.checkpoint = checkpoint;
         c.checkpoint_at = self.env.monotonic();
@@ -121,6 +117,17 @@ impl Core {
         self.state.lock().segs.release_dead();
         self.counters.checkpoints.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn write_area(&self, area: usize, checkpoint: &Checkpoint) -> Result<()> {
+        let offset = CHECKPOINTS[area & 1];
+        self.meta.write_at(&checkpoint.encode(), offset).map_err(|source| Error::Io {
+            device: self.meta.name().into(),
+            op: "write",
+            offset,
+            len: 4096,
+            source,
+        })
     }
 
     /// Two writers of one volume can never both commit: the newest checkpoint on M must be ours.

@@ -124,17 +124,19 @@ fn both_checkpoints_after_a_crash() {
     }
 }
 
-#[test]
-fn a_mount_does_not_write_over_what_a_lost_checkpoint_leads_to() {
+/// A crashed volume with some commits behind its last checkpoint, and the checkpoint before that.
+fn with_an_older_checkpoint() -> (Rig, Vec<u8>) {
     let rig = Rig::new(&MkfsOptions::default());
     let vol = rig
         .mount(MountOptions { checkpoint: Duration::from_millis(500), ..MountOptions::default() });
     everything(&vol);
     let begun = vol.stats().checkpoints;
+    let mut older = vec![0; 4096];
     for i in 0.. {
         if vol.stats().checkpoints > begun + 1 {
             break;
         }
+        rig.meta.read_at(&mut older, CHECKPOINTS[0]).unwrap();
         crate::fill::file(&vol, tandem_fs::ROOT, &format!("late{i}"), i);
         vol.sync().unwrap();
     }
@@ -142,32 +144,69 @@ fn a_mount_does_not_write_over_what_a_lost_checkpoint_leads_to() {
     crate::fill::file(&vol, tandem_fs::ROOT, "last", 1);
     vol.sync().unwrap();
     assert_eq!(vol.stats().checkpoints, last);
-    drop(vol);
+    (rig, older)
+}
+
+fn mount(
+    rig: &Rig,
+    meta: Arc<dyn Device>,
+    read_only: bool,
+) -> Result<Arc<Volume>, tandem_fs::Error> {
+    let opts = MountOptions { read_only, background: false, ..MountOptions::default() };
+    let data = rig.data.clone().map(|data| data as Arc<dyn Device>);
+    Volume::open(meta, data, opts, Arc::clone(&rig.env) as _)
+}
+
+#[test]
+fn either_copy_of_a_checkpoint_does() {
+    let (rig, older) = with_an_older_checkpoint();
     let whole = tree(&Bench::new(&rig).open());
-    let newest = CHECKPOINTS[Image::new(&rig).area];
-    let open = |meta: Arc<dyn Device>, read_only| {
-        let opts = MountOptions { read_only, background: false, ..MountOptions::default() };
-        let data = rig.data.clone().map(|data| data as Arc<dyn Device>);
-        Volume::open(meta, data, opts, Arc::clone(&rig.env) as _)
-    };
-    let rule = format!("read:error,at={newest}+4k").parse().unwrap();
-    let faults = Arc::new(Faults::new(vec![rule], 1));
-    let silent = Arc::new(FaultDevice::new(Arc::clone(&rig.meta) as _, faults));
-    assert_eq!(open(Arc::clone(&silent) as _, false).err().unwrap().errno(), libc::EIO);
-    assert!(open(silent, true).is_ok());
-    // Damaged, or never written: the one before it is in its place. No page shows the second.
-    let older = CHECKPOINTS[1 - Image::new(&rig).area];
+    // The first mount after a clean unmount has no earlier checkpoint that the log goes on from.
+    let clean = rig.copy();
+    clean.open().shutdown().unwrap();
+    let vol = clean.open();
+    crate::fill::file(&vol, tandem_fs::ROOT, "behind the first checkpoint", 1);
+    vol.sync().unwrap();
+    drop(vol);
+    let more = tree(&Bench::new(&clean).open());
+    for (rig, whole) in [(&rig, whole), (&clean, more)] {
+        for page in [vec![0; 4096], vec![0xee; 4096], older.clone()] {
+            for at in CHECKPOINTS {
+                let rig = rig.copy();
+                rig.meta.write_at(&page, at).unwrap();
+                let vol = mount(&rig, Arc::clone(&rig.meta) as _, false).unwrap();
+                assert_eq!(tree(&vol), whole);
+                vol.shutdown().unwrap();
+                rig.assert_sound();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mount_does_not_write_over_what_a_lost_checkpoint_leads_to() {
+    let (rig, older) = with_an_older_checkpoint();
+    let whole = tree(&Bench::new(&rig).open());
+    for at in CHECKPOINTS {
+        let rule = format!("read:error,at={at}+4k").parse().unwrap();
+        let faults = Arc::new(Faults::new(vec![rule], 1));
+        let silent = Arc::new(FaultDevice::new(Arc::clone(&rig.meta) as _, faults));
+        let refused = mount(&rig, Arc::clone(&silent) as _, false).err().unwrap();
+        assert_eq!(refused.errno(), libc::EIO);
+        assert!(mount(&rig, silent, true).is_ok());
+    }
+    // The checkpoint before it in one place or in both, and no page that is damaged.
     let stale = rig.copy();
-    let mut page = vec![0; 4096];
-    stale.meta.read_at(&mut page, older).unwrap();
-    stale.meta.write_at(&page, newest).unwrap();
-    let report = stale.check();
+    stale.meta.write_at(&older, CHECKPOINTS[1]).unwrap();
+    zero(&Image::new(&stale), CHECKPOINTS[0]);
+    rig.meta.write_at(&older, CHECKPOINTS[0]).unwrap();
+    rig.meta.write_at(&older, CHECKPOINTS[1]).unwrap();
+    let report = rig.check();
     let kinds: Vec<_> = report.problems.iter().map(|p| p.kind).collect();
     assert_eq!(kinds, [ProblemKind::Log], "{report:#?}");
-    zero(&Image::new(&rig), newest);
     for rig in [&rig, &stale] {
         let writes = rig.meta.stats().writes;
-        let open = |read_only| open(Arc::clone(&rig.meta) as _, read_only);
+        let open = |read_only| mount(rig, Arc::clone(&rig.meta) as _, read_only);
         let error = open(false).err().unwrap().to_string();
         assert!(error.contains("a newer one is damaged"), "{error}");
         assert!(open(true).is_ok());
