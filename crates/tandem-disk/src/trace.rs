@@ -102,6 +102,17 @@ impl Format {
         Format::ALL.into_iter().find(|format| format.name() == name)
     }
 
+    /// Whether traces in it can have such requests: those of DiskSim and of MSR have reads and writes
+    /// only.
+    pub fn holds(self, operation: Operation) -> bool {
+        match self {
+            Format::Disksim | Format::Msr => {
+                matches!(operation, Operation::Read | Operation::Write)
+            }
+            _ => true,
+        }
+    }
+
     /// What a file's name says, a compressor's ending aside.
     pub fn of_name(name: &str) -> Option<Format> {
         let name = name.strip_suffix(".zst").or(name.strip_suffix(".gz")).unwrap_or(name);

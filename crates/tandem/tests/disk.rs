@@ -48,6 +48,24 @@ fn converted_traces_replay_the_same() {
 }
 
 #[test]
+fn what_a_format_has_not_is_refused_or_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, csv) = (dir.path().join("t.iolog"), dir.path().join("t.csv"));
+    let text = "fio version 2 iolog\nf add\nf open\nf write 0 4096\nf sync 0 0\nf read 4096 4096\nf close\n";
+    std::fs::write(&log, text).unwrap();
+    std::fs::write(&csv, "of before").unwrap();
+    let refused = tandem(&[&"convert", &log, &csv]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("--leave-out"), "{said}");
+    assert_eq!(std::fs::read_to_string(&csv).unwrap(), "of before");
+    let done = tandem(&[&"convert", &log, &csv, &"--leave-out"]);
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(said.contains("2 records as msr, 1 flushes"), "{said}");
+    assert_eq!(std::fs::read_to_string(&csv).unwrap().lines().count(), 2);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+}
+
+#[test]
 fn every_request_in_a_csv() {
     let dir = tempfile::tempdir().unwrap();
     let csv = dir.path().join("times.csv");

@@ -147,7 +147,8 @@ A name that ends with .zst or .gz is compressed. Formats by name: .tdt tandem, .
 
 Examples:
   tandem disk convert sda.blktrace.0 sda.tdt.zst
-  tandem disk convert web.csv web.iolog --to fio2")]
+  tandem disk convert web.csv web.iolog --to fio2
+  tandem disk convert sda.tdt sda.csv --leave-out")]
 pub struct ConvertArgs {
     /// The trace.
     #[command(flatten)]
@@ -157,6 +158,9 @@ pub struct ConvertArgs {
     /// Its format [default: what its name says].
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     pub to: Option<Format>,
+    /// Leave out flushes and discards where the format has none, and say how many there were.
+    #[arg(long)]
+    pub leave_out: bool,
 }
 
 fn parse_format(text: &str) -> Result<Format, String> {
