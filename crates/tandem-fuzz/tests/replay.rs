@@ -110,13 +110,3 @@ fn volumes_that_nobody_changed() {
         assert_eq!(image(&[base]), whole);
     }
 }
-
-/// Inputs that found something and are no base of variations.
-#[test]
-fn what_was_found() {
-    for (name, bytes) in corpus("found") {
-        let running = Running(&name, &bytes);
-        image(&bytes);
-        drop(running);
-    }
-}
