@@ -4,6 +4,8 @@
 //! done. An emulator sleeps until then, a replay goes there at once. What is submitted later may
 //! be served earlier, so nothing is decided before its time has come.
 
+mod queue;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -14,37 +16,8 @@ use crate::model::disk::{DiskParameters, HardDisk};
 use crate::model::ssd::{Ram, RamParameters, Ssd, SsdParameters, Wear};
 use crate::request::{Nanos, Request, SECTOR, Service};
 
-/// In which order waiting requests are served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Policy {
-    /// As they came.
-    #[default]
-    Fcfs,
-    /// By address upwards, and again from the lowest.
-    Elevator,
-    /// The shortest seek first.
-    Sstf,
-    /// The shortest access (seek and rotation) first.
-    Satf,
-}
-
-/// The queue of a drive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Queue {
-    /// Requests that the drive knows at once; others wait before it, in order.
-    pub depth: u32,
-    /// The order.
-    #[serde(default)]
-    pub policy: Policy,
-}
-
-impl Default for Queue {
-    fn default() -> Queue {
-        Queue { depth: 1, policy: Policy::Fcfs }
-    }
-}
+use queue::Waiting;
+pub use queue::{Policy, Queue};
 
 /// The model of a drive's inside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -88,15 +61,6 @@ impl Completion {
     pub fn io_time(&self) -> Nanos {
         self.service.finish.saturating_sub(self.accepted)
     }
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Waiting {
-    tag: u64,
-    request: Request,
-    submitted: Nanos,
-    /// None as long as all places of the queue are taken.
-    accepted: Option<Nanos>,
 }
 
 /// A request being served; they are in order of when they will be done.
@@ -190,7 +154,7 @@ impl Drive {
     pub fn submit(&mut self, at: Nanos, tag: u64, request: Request) {
         self.dispatch(at, false);
         let accepted = (self.outstanding() < self.queue.depth as usize).then_some(at);
-        self.waiting.push_back(Waiting { tag, request, submitted: at, accepted });
+        self.waiting.push_back(Waiting { tag, request, submitted: at, accepted, place: None });
     }
 
     /// When the next request will be done, if nothing else is submitted before; `None` when none
@@ -257,9 +221,9 @@ impl Drive {
 
     fn dispatch_one(&mut self) {
         let Some(begin) = self.next_begin() else { return };
-        let at = self.choose(begin);
+        let at = self.queue.choose(&mut self.waiting, &self.unit, begin, self.sweep);
         let Some(waiting) = self.waiting.remove(at) else { return };
-        let Waiting { tag, request, submitted, accepted } = waiting;
+        let Waiting { tag, request, submitted, accepted, .. } = waiting;
         let started = begin.max(submitted);
         let service = match &mut self.unit {
             Unit::Disk(disk) => disk.serve(started, &request),
@@ -274,25 +238,5 @@ impl Drive {
         let accepted = accepted.unwrap_or(started);
         let completion = Completion { tag, request, submitted, accepted, started, service };
         self.active.push(Reverse(Active { completion, serial: self.serial }));
-    }
-
-    /// Which of the waiting requests that the drive knows at `now` is served next.
-    fn choose(&self, now: Nanos) -> usize {
-        let known = self.waiting.iter().take(self.queue.depth as usize);
-        let known = known.enumerate().take_while(|(at, w)| *at == 0 || w.submitted <= now);
-        let best = match (self.queue.policy, &self.unit) {
-            (Policy::Fcfs, _) => None,
-            (Policy::Elevator, _) => {
-                known.min_by_key(|(at, w)| (w.request.sector < self.sweep, w.request.sector, *at))
-            }
-            (Policy::Sstf, Unit::Disk(disk)) => {
-                known.min_by_key(|(at, w)| (disk.distance(&w.request), *at))
-            }
-            (Policy::Satf, Unit::Disk(disk)) => {
-                known.min_by_key(|(at, w)| (disk.positioning(now, &w.request), *at))
-            }
-            (Policy::Sstf | Policy::Satf, _) => None,
-        };
-        best.map_or(0, |(at, _)| at)
     }
 }

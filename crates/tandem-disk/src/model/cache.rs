@@ -1,6 +1,10 @@
 //! The drive's memory: segments that hold what was read, read ahead, or written last.
 
+mod ages;
+
 use serde::{Deserialize, Serialize};
+
+use ages::Ages;
 
 /// How far a drive reads on behind a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -106,8 +110,6 @@ impl Default for CacheParameters {
 struct Segment {
     start: u64,
     end: u64,
-    /// When it was last used; 0 while it is empty.
-    used: u64,
 }
 
 /// The segments; the one used longest ago is taken first.
@@ -116,15 +118,17 @@ pub struct Segments {
     list: Vec<Segment>,
     /// The first sectors of those that are not empty, rising, and which they are.
     order: Vec<(u64, usize)>,
+    /// Empty ones are the oldest.
+    ages: Ages,
     size: u64,
-    clock: u64,
 }
 
 impl Segments {
     /// So many empty segments of so many sectors.
     pub fn new(count: u32, size: u64) -> Segments {
         let count = if size == 0 { 0 } else { count as usize };
-        Segments { list: vec![Segment::default(); count], order: Vec::new(), size, clock: 0 }
+        let list = vec![Segment::default(); count];
+        Segments { list, order: Vec::new(), ages: Ages::new(count), size }
     }
 
     /// Sectors of a segment.
@@ -144,8 +148,7 @@ impl Segments {
 
     /// Empties the segment used longest ago, an empty one first, and gives it away; not `but`.
     pub fn take(&mut self, but: Option<usize>) -> Option<usize> {
-        let others = self.list.iter().enumerate().filter(|&(at, _)| Some(at) != but);
-        let at = others.min_by_key(|(_, s)| s.used)?.0;
+        let at = self.ages.oldest(but)?;
         self.set(at, 0, 0);
         Some(at)
     }
@@ -158,7 +161,7 @@ impl Segments {
 
     /// Has a segment go on to `end`; its front goes when it is full.
     pub fn extend(&mut self, at: usize, end: u64) {
-        let Segment { start, end: before, .. } = self.list[at];
+        let Segment { start, end: before } = self.list[at];
         let end = end.max(before);
         let was_empty = start >= before;
         self.set(at, start.max(end.saturating_sub(self.size)), end);
@@ -169,10 +172,8 @@ impl Segments {
 
     /// Marks a segment as used now, unless it is empty.
     pub fn touch(&mut self, at: usize) {
-        let segment = &mut self.list[at];
-        if segment.start < segment.end {
-            self.clock += 1;
-            segment.used = self.clock;
+        if self.list[at].start < self.list[at].end {
+            self.ages.renew(at);
         }
     }
 
@@ -199,7 +200,7 @@ impl Segments {
         (segment.start, segment.end) = (start, end);
         let holds = start < end;
         if !holds {
-            segment.used = 0;
+            self.ages.expire(at);
         }
         if held && holds && old == start {
             return;

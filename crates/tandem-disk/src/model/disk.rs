@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ModelError;
 use super::cache::{CacheParameters, Segments, WriteReporting};
-use super::geometry::{Geometry, Layout};
+use super::geometry::{Geometry, Layout, Place};
 use super::mechanics::{Mechanics, MechanicsParameters, Rotation};
 use super::seek::time;
 use crate::request::{Nanos, Operation, Request, Service};
@@ -236,22 +236,20 @@ impl HardDisk {
         service
     }
 
-    /// Time until the head could be at a request's first sector: what shortest-access-time-first
-    /// goes by.
-    pub fn positioning(&self, at: Nanos, request: &Request) -> Nanos {
-        let place = self.geometry.locate(request.sector);
-        let write = request.operation == Operation::Write;
+    /// Time until the head could be at a place, where a request begins: what
+    /// shortest-access-time-first goes by.
+    pub fn positioning(&self, at: Nanos, place: &Place, write: bool) -> Nanos {
         let command = if write { self.costs.write_hit } else { self.costs.read_miss };
         // The arm moves when the command has been taken in: what passes by until then is missed.
         let begin = at + self.costs.request + command[usize::from(self.after_write)];
         let begin = begin.max(self.head_time);
-        let landed = begin + self.mechanics.reposition(&place, write);
-        landed + self.mechanics.latency(landed, &place) - at
+        let landed = begin + self.mechanics.reposition(place, write);
+        landed + self.mechanics.latency(landed, place) - at
     }
 
-    /// Cylinders from the arm to a request's first sector.
-    pub fn distance(&self, request: &Request) -> u32 {
-        self.mechanics.cylinder().abs_diff(self.geometry.locate(request.sector).cylinder)
+    /// Cylinders from the arm to a place.
+    pub fn distance(&self, place: &Place) -> u32 {
+        self.mechanics.cylinder().abs_diff(place.cylinder)
     }
 }
 

@@ -7,10 +7,12 @@
 
 mod build;
 mod layout;
+mod skipped;
 
 use super::ModelError;
 
 pub use layout::{Layout, Mapping, Sparing, ZoneLayout};
+use skipped::{Index, Skipped};
 
 #[derive(Debug, Clone)]
 struct Zone {
@@ -27,11 +29,11 @@ struct Zone {
     unit_sectors: u64,
     /// Slots at a unit's front that are spares.
     unit_front: u64,
-    /// Runs of slots passed over: first slot, length, and slots passed over before.
-    skipped: Vec<(u64, u64, u64)>,
+    skipped: Skipped,
     /// Slipped slots, for the angle: slips push what follows round where spares are per cylinder
     /// or track.
     turned_by: Vec<u64>,
+    turned_near: Index,
     turn_by_track: bool,
     remapped: Vec<(u64, u64)>,
     /// What [`Zone::find_start`] says of each unit, where looking it up is quicker.
@@ -135,6 +137,9 @@ impl Geometry {
         if sectors <= 1 || zone.skipped.is_empty() {
             return sectors;
         }
+        if zone.skipped.next(place.zone_slot) - place.zone_slot >= sectors {
+            return sectors;
+        }
         let within = zone.sector_of(place.zone_slot);
         zone.slot(within + sectors - 1) - place.zone_slot + 1
     }
@@ -193,7 +198,9 @@ impl Geometry {
             0
         } else {
             let tracks = if zone.turn_by_track { track } else { cylinder_in_zone * self.surfaces };
-            zone.turned_by.partition_point(|&slip| slip < tracks * zone.spt)
+            let slot = tracks * zone.spt;
+            let near = zone.turned_near.around(slot);
+            near.start + zone.turned_by[near].partition_point(|&slip| slip < slot)
         };
         let angle = zone.offset
             + switches as f64 * zone.track_skew
@@ -221,19 +228,23 @@ fn within_turn(angle: f64, turn: f64) -> f64 {
     if (0.0..turn).contains(&rest) { rest } else { 0.0 }
 }
 
+/// Quotient and rest. In most zones there is one unit, for which nothing has to be divided.
+fn divided(number: u64, by: u64) -> (u64, u64) {
+    if number < by { (0, number) } else { (number / by, number % by) }
+}
+
 impl Zone {
     /// The slot of a sector of the zone.
     fn slot(&self, within: u64) -> u64 {
         let address = within + self.reserved;
-        let nth = self.start(address / self.unit_sectors) + address % self.unit_sectors;
-        let at = self.skipped.partition_point(|&(start, _, before)| start - before <= nth);
-        nth + at.checked_sub(1).map_or(0, |at| self.skipped[at].1 + self.skipped[at].2)
+        let (unit, rest) = divided(address, self.unit_sectors);
+        self.skipped.slot(self.start(unit) + rest)
     }
 
     /// How many sectors of the zone lie before a slot.
     fn sector_of(&self, slot: u64) -> u64 {
-        let unit = slot / self.unit_slots;
-        let before = (slot - self.skipped_before(slot)).saturating_sub(self.start(unit));
+        let (unit, _) = divided(slot, self.unit_slots);
+        let before = (slot - self.skipped.before(slot)).saturating_sub(self.start(unit));
         (unit * self.unit_sectors + before.min(self.unit_sectors)).saturating_sub(self.reserved)
     }
 
@@ -245,21 +256,12 @@ impl Zone {
 
     fn find_start(&self, unit: u64) -> u64 {
         let base = unit * self.unit_slots;
-        let passed = self.skipped_before(base);
+        let passed = self.skipped.before(base);
         if self.unit_front == 0 {
             return base - passed;
         }
-        let slipped = self.skipped_before(base + self.unit_slots) - passed;
+        let slipped = self.skipped.before(base + self.unit_slots) - passed;
         base - passed + self.unit_front.saturating_sub(slipped)
-    }
-
-    /// Slots passed over before a slot.
-    fn skipped_before(&self, slot: u64) -> u64 {
-        let at = self.skipped.partition_point(|&(start, _, _)| start < slot);
-        at.checked_sub(1).map_or(0, |at| {
-            let (start, len, before) = self.skipped[at];
-            before + len.min(slot - start)
-        })
     }
 
     fn until_track_end(&self, within: u64, slot: u64) -> u64 {

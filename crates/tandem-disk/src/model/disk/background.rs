@@ -23,6 +23,10 @@ impl HardDisk {
                 self.ahead = None;
                 return;
             }
+            self.ahead = Some(ahead);
+            if until <= self.head_time {
+                return;
+            }
             let stop = if ahead.next < ahead.passed.0 {
                 ahead.limit.min(ahead.passed.0)
             } else {
@@ -70,13 +74,15 @@ impl HardDisk {
             return;
         }
         let begin = self.head_time;
+        if begin >= at {
+            self.head_time = at;
+            return;
+        }
         let left = ahead.limit.saturating_sub(ahead.next).max(1);
         let (pass, place) = self.mechanics.pass(&self.geometry, ahead.next, left, begin, None);
-        if begin < at {
-            // A move is made to its end, a sector read to its end.
-            self.mechanics.settle_on(&place);
-        }
-        self.head_time = if at <= pass.landed && begin < at {
+        // A move is made to its end, a sector read to its end.
+        self.mechanics.settle_on(&place);
+        self.head_time = if at <= pass.landed {
             pass.landed
         } else if at > pass.start && !self.cache.stop_in_sector {
             at.max(pass.start + self.mechanics.slots(&place, 1))

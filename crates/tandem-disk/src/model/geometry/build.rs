@@ -1,6 +1,6 @@
 //! From a layout as written to one that can be asked.
 
-use super::{Geometry, Layout, ModelError, Sparing, Zone, ZoneLayout};
+use super::{Geometry, Index, Layout, ModelError, Skipped, Sparing, Zone, ZoneLayout};
 
 const MAX_TRACK: u32 = 1 << 20;
 const MAX_CYLINDERS: u32 = 1 << 26;
@@ -69,15 +69,7 @@ fn zone(layout: &Layout, from: &ZoneLayout, first_sector: u64) -> Result<Zone, M
         layout.sparing,
         CylinderEnd | CylinderEndSlipOn | CylinderFront | CylinderFrontSlipOn | TrackEnd
     );
-    let mut before = 0;
-    let skipped = plan
-        .skipped
-        .iter()
-        .map(|&(start, len)| {
-            before += len;
-            (start, len, before - len)
-        })
-        .collect();
+    let turned_by: Vec<u64> = slips.iter().filter(|_| turns).map(|&(start, _)| start).collect();
     let mut zone = Zone {
         first_sector,
         sectors,
@@ -90,8 +82,9 @@ fn zone(layout: &Layout, from: &ZoneLayout, first_sector: u64) -> Result<Zone, M
         unit_slots: plan.unit_slots,
         unit_sectors: plan.unit_sectors,
         unit_front: plan.front,
-        skipped,
-        turned_by: if turns { slips.iter().map(|&(start, _)| start).collect() } else { Vec::new() },
+        skipped: Skipped::new(&plan.skipped, total),
+        turned_near: Index::new(&turned_by, total),
+        turned_by,
         turn_by_track: layout.sparing == TrackEnd,
         remapped: remapped(layout.sparing, from, spt, total)?,
         starts: Vec::new(),
