@@ -74,8 +74,7 @@ fn system() -> Vec<Row> {
             "root's rights",
             root,
             None,
-            "no file system can be made and mounted: list, show, report and compare work, runs are \
-             skipped",
+            "nothing runs on the running kernel; what a User-Mode Linux guest has still does",
         ),
         row(
             "/dev/fuse",

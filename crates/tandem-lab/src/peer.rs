@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::record::Levels;
-use crate::stage::{StageError, program};
+use crate::stage::{StageError, mounts, program};
 
 pub use commands::{Asked, Commands, JOURNAL_BLOCK, commands, journal_bytes};
 pub use table::ALL;
@@ -101,9 +101,6 @@ impl Peer {
         };
         let tools = self.tools.iter().filter(|tool| program::find(tool.program).is_none());
         lacks.extend(tools.map(|tool| lack(tool.program, Some(tool.package))));
-        if !rustix::process::geteuid().is_root() {
-            lacks.push(lack("root's rights", None));
-        }
         lacks
     }
 
@@ -141,6 +138,9 @@ impl Peer {
 
     fn host_lacks(&self) -> Vec<Lack> {
         let mut lacks = Vec::new();
+        if !rustix::process::geteuid().is_root() {
+            lacks.push(lack("root's rights", None));
+        }
         if self.kernel == "fuse" {
             if !Path::new("/dev/fuse").exists() {
                 lacks.push(lack("/dev/fuse", None));
@@ -161,10 +161,15 @@ impl Peer {
         if !self.in_guest {
             return vec![lack(&format!("{} in User-Mode Linux", self.title), None)];
         }
-        match program::find(crate::guest::KERNEL) {
-            Some(_) => Vec::new(),
-            None => vec![lack(crate::guest::KERNEL, Some(UML_PACKAGE))],
+        let mut lacks = Vec::new();
+        if program::find(crate::guest::KERNEL).is_none() {
+            lacks.push(lack(crate::guest::KERNEL, Some(UML_PACKAGE)));
         }
+        // The guest is root in itself; the emulated disk is mounted outside of it.
+        if !rustix::process::geteuid().is_root() && program::find(mounts::HELPER).is_none() {
+            lacks.push(lack(mounts::HELPER, Some("fuse3")));
+        }
+        lacks
     }
 }
 

@@ -3,6 +3,8 @@
 mod common;
 #[path = "lab/kill.rs"]
 mod kill;
+#[path = "lab/rootless.rs"]
+mod rootless;
 
 use std::fs;
 use std::process::Command;

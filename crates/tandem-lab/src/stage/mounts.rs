@@ -3,9 +3,13 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::mount::UnmountFlags;
+
+/// What mounts and unmounts FUSE for ordinary users.
+pub(crate) const HELPER: &str = "fusermount3";
 
 /// Is something mounted on the directory?
 pub(crate) fn is_mounted(dir: &Path) -> bool {
@@ -23,13 +27,24 @@ pub(crate) fn unmount_all(dir: &Path) -> Vec<PathBuf> {
             if attempt > 0 {
                 std::thread::sleep(Duration::from_millis(50));
             }
-            rustix::mount::unmount(&mount, UnmountFlags::empty()).is_ok()
+            unmount(&mount, UnmountFlags::empty())
         });
         if !gone {
-            let _ = rustix::mount::unmount(&mount, UnmountFlags::DETACH);
+            unmount(&mount, UnmountFlags::DETACH);
         }
     }
     within().collect()
+}
+
+/// Whether it could be unmounted. Ordinary users have mounted through FUSE's helper, and unmount so.
+fn unmount(mount: &Path, flags: UnmountFlags) -> bool {
+    if rustix::process::geteuid().is_root() {
+        return rustix::mount::unmount(mount, flags).is_ok();
+    }
+    let how = if flags.contains(UnmountFlags::DETACH) { "-uz" } else { "-u" };
+    let mut helper = Command::new(HELPER);
+    helper.args([how, "--"]).arg(mount).stdin(Stdio::null()).stderr(Stdio::null());
+    helper.status().is_ok_and(|status| status.success())
 }
 
 /// The path without links, found without touching its end, which may be the mount point of a
