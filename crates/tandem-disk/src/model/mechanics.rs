@@ -16,7 +16,8 @@ pub struct MechanicsParameters {
     /// Switching to another head of the cylinder, in milliseconds.
     #[serde(default)]
     pub head_switch_ms: f64,
-    /// What a write waits longer than a read after any move, in milliseconds.
+    /// What a write waits longer than a read after any move, in milliseconds; less than 0 if it
+    /// waits less long.
     #[serde(default)]
     pub write_settle_ms: f64,
 }
@@ -36,7 +37,7 @@ pub struct Mechanics {
     period: Nanos,
     seek: SeekTimes,
     head_switch: Nanos,
-    write_settle: Nanos,
+    write_settle: i64,
     rotation: Rotation,
     cylinder: u32,
     head: u32,
@@ -77,7 +78,7 @@ impl Mechanics {
             period: (60e9 / from.rpm).round() as Nanos,
             seek: SeekTimes::new(&from.seek, cylinders)?,
             head_switch: time("head switch", from.head_switch_ms)?,
-            write_settle: time("write settle", from.write_settle_ms)?,
+            write_settle: settle(from.write_settle_ms)?,
             rotation: Rotation::Simulated,
             cylinder: 0,
             head: 0,
@@ -119,7 +120,7 @@ impl Mechanics {
         let seek = self.seek.time(self.cylinder.abs_diff(place.cylinder));
         let switch = if self.head == place.head { 0 } else { self.head_switch };
         let moved = seek.max(switch);
-        if moved > 0 && write { moved + self.write_settle } else { moved }
+        if moved > 0 && write { moved.saturating_add_signed(self.write_settle) } else { moved }
     }
 
     /// Time of some slots of a track.
@@ -177,4 +178,10 @@ impl Mechanics {
         let share = place.angle / f64::from(place.slots.max(1));
         ((share * self.period as f64) as Nanos).min(self.period.saturating_sub(1))
     }
+}
+
+/// What a write takes longer than a read, in nanoseconds.
+fn settle(ms: f64) -> Result<i64, ModelError> {
+    let size = time("write settle", ms.abs())? as i64;
+    Ok(if ms < 0.0 { -size } else { size })
 }

@@ -92,12 +92,10 @@ fn bus_beside(path: &Path) -> f64 {
 
 /// Values other than these ask for what the model does not do.
 const NEUTRAL: &[(&str, &[f64])] = &[
-    ("Hold bus entire write xfer", &[0.0]),
     ("Allow sneaky partial read hits", &[0.0]),
     ("Allow sneaky intermediate read hits", &[0.0]),
     ("Allow write prebuffering", &[0.0]),
     ("Preseeking level", &[0.0]),
-    ("Never disconnect", &[0.0]),
     ("Disconnect write if seek", &[0.0]),
     ("Read directly to buffer", &[1.0]),
     ("Immed transfer partial hit", &[1.0]),
@@ -134,16 +132,19 @@ fn cache(disk: &Block) -> Result<CacheParameters, SpecError> {
     let caching = disk.integer_or("Enable caching in buffer", 0, 2, 1)? > 0;
     let segments = if caching { segments - u64::from(separate && segments > 1) } else { 0 };
     let size = disk.integer("Segment size (in blks)", 1, 1 << 32)?;
+    let over_requested = disk.signed_or("Read-ahead over requested", -1, 1, 0)?;
     Ok(CacheParameters {
         segments: u32::try_from(segments).unwrap_or(u32::MAX),
         segment_sectors: size,
         read_ahead,
         max_read_ahead: disk.integer_or("Maximum read-ahead (blks)", 0, 1 << 32, 0)?,
         min_read_ahead: disk.integer_or("Minimum read-ahead (blks)", 0, 1 << 32, 0)?,
-        keep_requested: !disk.flag("Read-ahead over requested")?,
+        keep_requested: over_requested == 0,
+        drop_requested: over_requested == -1,
         read_ahead_on_idle_hit: disk.flag("Read-ahead on idle hit")?,
         read_passing: disk.flag("Read any free blocks")?,
-        zero_latency: disk.flag("Immediate buffer read")?,
+        zero_latency: disk.integer_or("Immediate buffer read", 0, 2, 0)? > 0,
+        zero_latency_writes: disk.integer_or("Immediate buffer write", 0, 2, 0)? > 0,
         writes,
         dirty_sectors: 0,
         hits_on_written: disk.flag("Allow read hits on write data")?,
@@ -172,6 +173,9 @@ fn overheads(disk: &Block) -> Result<Overheads, SpecError> {
     let pair = |read: &str, write: &str| -> Result<Overhead, SpecError> {
         Ok(Overhead { after_read: one(read)?, after_write: one(write)? })
     };
+    // A drive that keeps the bus has nothing to give back or to take again.
+    let kept = disk.flag("Never disconnect")?;
+    let unless_kept = |key: &str| if kept { Ok(0.0) } else { one(key) };
     Ok(Overheads {
         request: one("Per-request overhead time")?,
         read_hit: pair("Read hit over. after read", "Read hit over. after write")?,
@@ -181,9 +185,12 @@ fn overheads(disk: &Block) -> Result<Overheads, SpecError> {
         read_completion: one("Read completion overhead")?,
         write_completion: one("Write completion overhead")?,
         preparation: one("Data preparation overhead")?,
-        reselection: one("First reselect overhead")?,
-        read_disconnect: pair("Read disconnect afterread", "Read disconnect afterwrite")?,
-        write_disconnect: one("Write disconnect overhead")?,
+        reselection: unless_kept("First reselect overhead")?,
+        read_disconnect: Overhead {
+            after_read: unless_kept("Read disconnect afterread")?,
+            after_write: unless_kept("Read disconnect afterwrite")?,
+        },
+        write_disconnect: unless_kept("Write disconnect overhead")?,
     })
 }
 

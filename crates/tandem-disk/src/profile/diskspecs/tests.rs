@@ -1,5 +1,7 @@
 use super::*;
+use crate::model::disk::HardDisk;
 use crate::model::seek::SeekCurve;
+use crate::request::{Cached, Operation, Request};
 
 const SPECS: &str = include_str!("../../../data/disks/barracuda.diskspecs");
 const MODEL: &str = include_str!("../../../data/disks/barracuda.model");
@@ -68,6 +70,81 @@ fn errors_name_file_line_and_key() {
     );
     let text = error("source barracuda.model", "source d.diskspecs");
     assert!(text.contains("without an end") || text.contains("Layout Model"), "{text}");
+}
+
+/// Serves requests a second apart; what the cache said and the milliseconds of each.
+fn served(drive: &Drive, requests: &[(Operation, u64)]) -> Vec<(Cached, f64)> {
+    let mut disk = HardDisk::new(&drive.parameters).unwrap();
+    let serve = |(at, &(operation, sector)): (usize, &(Operation, u64))| {
+        let at = at as u64 * 1_000_000_000;
+        let done = disk.serve(at, &Request { operation, sector, sectors: 8 });
+        (done.cached, (done.finish - at) as f64 / 1e6)
+    };
+    requests.iter().enumerate().map(serve).collect()
+}
+
+#[test]
+fn data_that_leave_the_memory_with_the_request() {
+    const KEY: &str = "Read-ahead over requested = ";
+    let requests = [1000, 1000, 1008].map(|sector| (Operation::Read, sector));
+    let cached = |value: &str| {
+        let ahead = ("Maximum read-ahead (blks) = 281", "Maximum read-ahead (blks) = 100");
+        let drive = with(&[ahead, (&format!("{KEY}1"), &format!("{KEY}{value}"))]).unwrap();
+        let segments = drive.parameters.cache.drop_requested;
+        (segments, served(&drive, &requests).into_iter().map(|one| one.0).collect::<Vec<_>>())
+    };
+    assert_eq!(cached("0"), (false, vec![Cached::Miss, Cached::Hit, Cached::Hit]));
+    // What was read ahead is there, what was asked for is not.
+    assert_eq!(cached("-1"), (true, vec![Cached::Miss, Cached::Miss, Cached::Hit]));
+    assert!(with(&[(&format!("{KEY}1"), &format!("{KEY}-2"))]).is_err());
+}
+
+#[test]
+fn writes_that_settle_sooner_than_reads() {
+    let through = ("Fast write level = 1", "Fast write level = 0");
+    let time = |ms: &str| {
+        let settle = format!("write settling delay = {ms}");
+        let drive = with(&[through, ("write settling delay = 0.000000", &settle)]).unwrap();
+        let mechanics = drive.parameters.mechanics.write_settle_ms;
+        assert_eq!(mechanics, ms.parse::<f64>().unwrap());
+        let mut disk = HardDisk::new(&drive.parameters).unwrap();
+        let write = Request { operation: Operation::Write, sector: 2_000_000, sectors: 8 };
+        disk.serve(0, &write).seek
+    };
+    assert_eq!(time("0.0") - time("-0.4"), 400_000);
+    // A move cannot take less than no time.
+    assert_eq!(time("-90"), 0);
+}
+
+#[test]
+fn reads_and_writes_begin_in_their_middle_each_by_its_own_key() {
+    for (read, write) in [(0, 1), (1, 0), (2, 2)] {
+        let drive = with(&[
+            ("Immediate buffer read = 0", &format!("Immediate buffer read = {read}")),
+            ("Immediate buffer write = 0", &format!("Immediate buffer write = {write}")),
+        ]);
+        let cache = drive.unwrap().parameters.cache;
+        assert_eq!((cache.zero_latency, cache.zero_latency_writes), (read > 0, write > 0));
+    }
+}
+
+#[test]
+fn a_drive_that_keeps_the_bus() {
+    let costs = [
+        ("First reselect overhead = 0", "First reselect overhead = 1"),
+        ("Read disconnect afterread = 0", "Read disconnect afterread = 2"),
+    ];
+    let read = [(Operation::Read, 1000)];
+    let free = with(&costs).unwrap();
+    let kept =
+        with(&[costs[0], costs[1], ("Never disconnect = 0", "Never disconnect = 1")]).unwrap();
+    assert!(kept.ignored.is_empty(), "{:?}", kept.ignored);
+    let overheads = |drive: &Drive| {
+        let o = drive.parameters.overheads;
+        (o.reselection, o.read_disconnect.after_read)
+    };
+    assert_eq!((overheads(&free), overheads(&kept)), ((1.0, 2.0), (0.0, 0.0)));
+    assert!(served(&kept, &read)[0].1 <= served(&free, &read)[0].1);
 }
 
 #[test]
