@@ -4,6 +4,7 @@
 //! [`tree`] reads the syntax; this reads what the keys mean. Keys that the model has no part for
 //! are named in [`Drive::ignored`] where their values would matter.
 
+mod nested;
 mod seek;
 mod tree;
 
@@ -44,7 +45,7 @@ pub fn read(path: &Path) -> Result<Drive, SpecError> {
         return Err(SpecError::file(path, why));
     };
     let model = disk.block("Model")?;
-    let layout = layout(model)?;
+    let (layout, passed_over) = layout(model)?;
     let mut bus_sector_ms = disk.number_or("Bulk sector transfer time", 0.0)?.max(bus(&blocks)?);
     if bus_sector_ms == 0.0 {
         bus_sector_ms = bus_beside(path);
@@ -56,7 +57,8 @@ pub fn read(path: &Path) -> Result<Drive, SpecError> {
         layout,
         bus_sector_ms,
     };
-    Ok(Drive { name: disk.name.clone(), parameters, ignored: ignored(disk)? })
+    let ignored = [ignored(disk)?, passed_over].concat();
+    Ok(Drive { name: disk.name.clone(), parameters, ignored })
 }
 
 /// The time of a block on the slowest bus described.
@@ -194,12 +196,26 @@ fn overheads(disk: &Block) -> Result<Overheads, SpecError> {
     })
 }
 
-fn layout(model: &Block) -> Result<Layout, SpecError> {
+/// The layout, and what it asks for that the model does not have.
+fn layout(model: &Block) -> Result<(Layout, Vec<String>), SpecError> {
     let layout = model.block("Layout Model")?;
-    if layout.kind != "dm_layout_g1" {
-        let why = format!("is a {}; dm_layout_g1 is known", layout.kind);
-        return Err(model.error("Layout Model", why));
+    let surfaces = small(model.integer("Number of data surfaces", 1, 255)?);
+    let cylinders = small(model.integer("Number of cylinders", 1, 1 << 26)?);
+    match layout.kind.as_str() {
+        "dm_layout_g1" => Ok((zones(layout, surfaces, cylinders)?, Vec::new())),
+        "dm_layout_g4" => {
+            let (nested, passed_over) = nested::layout(layout)?;
+            let nested = Some(nested);
+            Ok((Layout { surfaces, cylinders, nested, ..Layout::default() }, passed_over))
+        }
+        other => {
+            let why = format!("is a {other}; dm_layout_g1 and dm_layout_g4 are known");
+            Err(model.error("Layout Model", why))
+        }
     }
+}
+
+fn zones(layout: &Block, surfaces: u32, cylinders: u32) -> Result<Layout, SpecError> {
     let mapping = match layout.integer("LBN-to-PBN mapping scheme", 0, 2)? {
         0 => Mapping::Cylinder,
         1 => Mapping::SerpentineZone,
@@ -226,12 +242,13 @@ fn layout(model: &Block) -> Result<Layout, SpecError> {
         }
     }
     Ok(Layout {
-        surfaces: small(model.integer("Number of data surfaces", 1, 255)?),
-        cylinders: small(model.integer("Number of cylinders", 1, 1 << 26)?),
+        surfaces,
+        cylinders,
         mapping,
         sparing,
         range: small(layout.integer_or("Rangesize for sparing", 0, 1 << 26, 1)?),
         zones,
+        nested: None,
     })
 }
 

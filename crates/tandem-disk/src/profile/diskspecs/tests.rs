@@ -147,6 +147,44 @@ fn a_drive_that_keeps_the_bus() {
     assert!(served(&kept, &read)[0].1 <= served(&free, &read)[0].1);
 }
 
+/// A layout of runs within runs in a file of its own, as such drives have it.
+#[test]
+fn runs_within_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "dm_layout_g4 {\n TP = [ 0, 99, 100, # outer\n 0, 79, 80 ],\n IDX = [\n  [ # lbn\n \
+                0, 0, 0.0, 100, 1, 0.1, 300, 3, TRACK, 0, 0,\n \
+                300, 2, 0.5, 100, 1, 0.1, 300, -3, TRACK, 0, 1\n ],\n \
+                [ 0, 0, 0.0, 600, 3, 0.0, 1200, 6, IDX, 0, 1200, 6, 0.0, 80, 1, 0.1, 160, 2, TRACK, 1, 0 ]\n \
+                ],\n Slips = [ 7, 2, \n 301, 1 ],\n Remaps = REMAPS\n}\n";
+    let model = "dm_disk d { Number of data surfaces = 2, Number of cylinders = 8,\n\
+                 Layout Model = source d.layout,\n Mechanical Model = dm_mech_g1 {\n\
+                 Seek type = constant, Constant seek time = 5, Rotation speed (in rpms) = 7200 } }\n";
+    let read_with = |text: &str| {
+        std::fs::write(dir.path().join("d.layout"), text).unwrap();
+        std::fs::write(dir.path().join("barracuda.model"), model).unwrap();
+        std::fs::write(dir.path().join("d.diskspecs"), SPECS).unwrap();
+        read(&dir.path().join("d.diskspecs"))
+    };
+    let drive = read_with(&text.replace("REMAPS", "[]")).unwrap();
+    assert!(drive.ignored.is_empty());
+    let disk = HardDisk::new(&drive.parameters).unwrap();
+    assert_eq!(disk.geometry().sectors(), 1357);
+    let place = disk.geometry().locate(298);
+    assert_eq!((place.cylinder, place.head, place.slot, place.slots), (2, 1, 0, 100));
+    assert_eq!(disk.geometry().locate(1356).cylinder, 7);
+    let drive = read_with(&text.replace("REMAPS", "[ 5, 1, 0, 0, 3, 100 ]")).unwrap();
+    assert_eq!(drive.ignored, ["Remaps = 1 of them"]);
+    for (from, to, why) in [
+        ("TRACK, 1, 0 ]", "TRACK, 1 ]", "cut short"),
+        ("IDX, 0,", "ROW, 0,", "`ROW` is neither"),
+        ("0, 79, 80 ]", "0, 79 ]", "3 numbers each"),
+        ("dm_layout_g4", "dm_layout_g2", "dm_layout_g1 and dm_layout_g4"),
+    ] {
+        let error = read_with(&text.replace("REMAPS", "[]").replace(from, to)).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}
+
 #[test]
 fn what_has_no_part_is_named() {
     let drive = with(&[("Preseeking level = 0", "Preseeking level = 1")]).unwrap();

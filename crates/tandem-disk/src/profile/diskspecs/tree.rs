@@ -165,6 +165,6 @@ impl Block {
     }
 }
 
-fn number(word: &str) -> Option<f64> {
+pub(super) fn number(word: &str) -> Option<f64> {
     word.parse::<f64>().ok().filter(|value| value.is_finite())
 }
