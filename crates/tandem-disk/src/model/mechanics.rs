@@ -11,7 +11,7 @@ use crate::request::Nanos;
 pub struct MechanicsParameters {
     /// Revolutions a minute, 1 to 1,000,000.
     pub rpm: f64,
-    /// The seek curve, for reads.
+    /// The seek curve.
     pub seek: SeekCurve,
     /// Switching to another head of the cylinder, in milliseconds.
     #[serde(default)]
@@ -36,6 +36,8 @@ pub enum Rotation {
 pub struct Mechanics {
     period: Nanos,
     seek: SeekTimes,
+    /// That of writes, if it is another.
+    write_seek: Option<SeekTimes>,
     head_switch: Nanos,
     write_settle: i64,
     rotation: Rotation,
@@ -77,6 +79,7 @@ impl Mechanics {
         Ok(Mechanics {
             period: (60e9 / from.rpm).round() as Nanos,
             seek: SeekTimes::new(&from.seek, cylinders)?,
+            write_seek: SeekTimes::of_writes(&from.seek)?,
             head_switch: time("head switch", from.head_switch_ms)?,
             write_settle: settle(from.write_settle_ms)?,
             rotation: Rotation::Simulated,
@@ -94,6 +97,7 @@ impl Mechanics {
     pub fn set_average_seek(&mut self, cylinders: u32) -> Result<(), ModelError> {
         let ms = self.seek.average(cylinders) as f64 / 1e6;
         self.seek = SeekTimes::new(&SeekCurve::Constant { ms }, cylinders)?;
+        self.write_seek = None;
         Ok(())
     }
 
@@ -117,7 +121,8 @@ impl Mechanics {
         if self.on_track(place) {
             return 0;
         }
-        let seek = self.seek.time(self.cylinder.abs_diff(place.cylinder));
+        let curve = self.write_seek.as_ref().filter(|_| write).unwrap_or(&self.seek);
+        let seek = curve.time(self.cylinder.abs_diff(place.cylinder));
         let switch = if self.head == place.head { 0 } else { self.head_switch };
         let moved = seek.max(switch);
         if moved > 0 && write { moved.saturating_add_signed(self.write_settle) } else { moved }

@@ -29,7 +29,7 @@ fn the_whole_drive() {
     assert_eq!(disk.mechanics.rpm, 7200.0);
     assert_eq!((disk.cache.segments, disk.cache.segment_sectors), (3, 281));
     assert_eq!(disk.overheads.read_miss.after_read, 0.61307);
-    let SeekCurve::Measured { points } = &disk.mechanics.seek else { panic!() };
+    let SeekCurve::Measured { points, .. } = &disk.mechanics.seek else { panic!() };
     assert_eq!((points.len(), points[0]), (87, (1, 1.943)));
     assert!(drive.ignored.is_empty());
 }
@@ -46,6 +46,22 @@ fn other_seek_curves() {
     let SeekCurve::Hpl { cutoff, first_ms, .. } = curve(hpl) else { panic!() };
     assert_eq!((cutoff, first_ms.len()), (300, 10));
     assert!(matches!(curve("Seek type = linear"), SeekCurve::Linear { .. }));
+}
+
+#[test]
+fn writes_with_a_seek_curve_of_their_own() {
+    let through = ("Fast write level = 1", "Fast write level = 0");
+    let lines: Vec<String> =
+        SEEK.lines().skip(1).map(|line| format!("{line}, 0.02, 9.5")).collect();
+    let four = format!("Seek distances\n{}", lines.join("\n"));
+    let seek = |operation, changes: &[(&str, &str)]| {
+        let mut disk = HardDisk::new(&with(changes).unwrap().parameters).unwrap();
+        disk.serve(0, &Request { operation, sector: 2_000_000, sectors: 8 }).seek
+    };
+    let [one, apart] = [vec![through], vec![through, (SEEK, &*four)]];
+    assert_eq!(seek(Operation::Write, &apart), 9_500_000);
+    assert_eq!(seek(Operation::Read, &apart), seek(Operation::Read, &one));
+    assert_eq!(seek(Operation::Write, &one), seek(Operation::Read, &one));
 }
 
 #[test]
