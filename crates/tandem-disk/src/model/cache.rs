@@ -54,12 +54,16 @@ pub struct CacheParameters {
     pub min_read_ahead: u64,
     /// Whether what was asked for is kept when reading ahead would run over it.
     pub keep_requested: bool,
+    /// Whether what was asked for leaves its segment when it has been given away.
+    pub drop_requested: bool,
     /// Whether a hit on an idle segment has the drive read on behind it.
     pub read_ahead_on_idle_hit: bool,
     /// Whether sectors are kept that pass by before those asked for.
     pub read_passing: bool,
-    /// Whether a read or write may begin in its middle when the head lands there.
+    /// Whether a read may begin in its middle when the head lands there.
     pub zero_latency: bool,
+    /// Whether a write may.
+    pub zero_latency_writes: bool,
     /// When writes are reported.
     pub writes: WriteReporting,
     /// Sectors that may be in memory only, for [`WriteReporting::Memory`].
@@ -90,9 +94,11 @@ impl Default for CacheParameters {
             max_read_ahead: 0,
             min_read_ahead: 0,
             keep_requested: false,
+            drop_requested: false,
             read_ahead_on_idle_hit: false,
             read_passing: false,
             zero_latency: false,
+            zero_latency_writes: false,
             writes: WriteReporting::Medium,
             dirty_sectors: 0,
             hits_on_written: true,
@@ -167,6 +173,14 @@ impl Segments {
         self.set(at, start.max(end.saturating_sub(self.size)), end);
         if was_empty {
             self.touch(at);
+        }
+    }
+
+    /// Has a segment hold nothing before `start`.
+    pub fn drop_before(&mut self, at: usize, start: u64) {
+        let Segment { start: before, end } = self.list[at];
+        if before < start && before < end {
+            self.set(at, start, end.max(start));
         }
     }
 

@@ -7,11 +7,14 @@
 
 mod build;
 mod layout;
+mod nested;
 mod skipped;
 
 use super::ModelError;
 
 pub use layout::{Layout, Mapping, Sparing, ZoneLayout};
+use nested::Nested;
+pub use nested::{NestedLayout, Repeated, Run, TrackPattern};
 use skipped::{Index, Skipped};
 
 #[derive(Debug, Clone)]
@@ -69,6 +72,8 @@ pub struct Geometry {
     mapping: Mapping,
     cylinders: u32,
     sectors: u64,
+    /// Instead of zones.
+    nested: Option<Nested>,
 }
 
 impl Geometry {
@@ -92,23 +97,36 @@ impl Geometry {
 
     /// Mean number of slots a track, weighted by sectors.
     pub fn mean_track(&self) -> f64 {
+        if let Some(nested) = &self.nested {
+            return nested.mean_track();
+        }
         let sum: f64 = self.zones.iter().map(|z| z.spt as f64 * z.sectors as f64).sum();
         sum / self.sectors.max(1) as f64
     }
 
     /// Slots of the longest track.
     pub fn longest_track(&self) -> u32 {
+        if let Some(nested) = &self.nested {
+            return nested.longest_track();
+        }
         self.zones.iter().map(|z| z.spt as u32).max().unwrap_or(0)
     }
 
-    /// The number of the track that `place` is on, in the order of addresses.
+    /// The number of the track that `place` is on, in the order of addresses; in a layout of runs
+    /// within runs by cylinder and surface.
     pub fn track(&self, place: &Place) -> u64 {
+        if let Some(nested) = &self.nested {
+            return nested.track(place);
+        }
         let zone = &self.zones[place.zone as usize];
         u64::from(zone.first_cylinder) * self.surfaces + place.zone_slot / zone.spt
     }
 
     /// Where a sector lies; one beyond the end lies where the last one does.
     pub fn locate(&self, sector: u64) -> Place {
+        if let Some(nested) = &self.nested {
+            return nested.locate(sector);
+        }
         let sector = sector.min(self.sectors.saturating_sub(1));
         let number = self.zone_of(sector);
         let zone = &self.zones[number];
@@ -133,6 +151,9 @@ impl Geometry {
 
     /// How many slots pass by while `sectors` from `place` on are read; at most its run.
     pub fn slots_of(&self, place: &Place, sectors: u64) -> u64 {
+        if let Some(nested) = &self.nested {
+            return nested.slots_of(place, sectors);
+        }
         let zone = &self.zones[place.zone as usize];
         if sectors <= 1 || zone.skipped.is_empty() {
             return sectors;
@@ -146,6 +167,9 @@ impl Geometry {
 
     /// The first sector of the track that a sector is on.
     pub fn track_start(&self, sector: u64) -> u64 {
+        if let Some(nested) = &self.nested {
+            return nested.track_start(sector);
+        }
         let sector = sector.min(self.sectors.saturating_sub(1));
         let number = self.zone_of(sector);
         let zone = &self.zones[number];
@@ -155,6 +179,9 @@ impl Geometry {
 
     /// The first sector behind the track that a sector is on.
     pub fn track_end(&self, sector: u64) -> u64 {
+        if let Some(nested) = &self.nested {
+            return nested.track_end(sector);
+        }
         let sector = sector.min(self.sectors.saturating_sub(1));
         let number = self.zone_of(sector);
         let zone = &self.zones[number];
@@ -174,6 +201,9 @@ impl Geometry {
 
     /// The sector at or behind `slot` of the track that `place` is on.
     pub fn sector_at(&self, place: &Place, slot: u32) -> u64 {
+        if let Some(nested) = &self.nested {
+            return nested.sector_at(place, slot);
+        }
         let zone = &self.zones[place.zone as usize];
         let track = place.zone_slot / zone.spt * zone.spt;
         let within = zone.sector_of(track + u64::from(slot));

@@ -11,12 +11,13 @@ use crate::request::Nanos;
 pub struct MechanicsParameters {
     /// Revolutions a minute, 1 to 1,000,000.
     pub rpm: f64,
-    /// The seek curve, for reads.
+    /// The seek curve.
     pub seek: SeekCurve,
     /// Switching to another head of the cylinder, in milliseconds.
     #[serde(default)]
     pub head_switch_ms: f64,
-    /// What a write waits longer than a read after any move, in milliseconds.
+    /// What a write waits longer than a read after any move, in milliseconds; less than 0 if it
+    /// waits less long.
     #[serde(default)]
     pub write_settle_ms: f64,
 }
@@ -35,8 +36,10 @@ pub enum Rotation {
 pub struct Mechanics {
     period: Nanos,
     seek: SeekTimes,
+    /// That of writes, if it is another.
+    write_seek: Option<SeekTimes>,
     head_switch: Nanos,
-    write_settle: Nanos,
+    write_settle: i64,
     rotation: Rotation,
     cylinder: u32,
     head: u32,
@@ -76,8 +79,9 @@ impl Mechanics {
         Ok(Mechanics {
             period: (60e9 / from.rpm).round() as Nanos,
             seek: SeekTimes::new(&from.seek, cylinders)?,
+            write_seek: SeekTimes::of_writes(&from.seek)?,
             head_switch: time("head switch", from.head_switch_ms)?,
-            write_settle: time("write settle", from.write_settle_ms)?,
+            write_settle: settle(from.write_settle_ms)?,
             rotation: Rotation::Simulated,
             cylinder: 0,
             head: 0,
@@ -93,6 +97,7 @@ impl Mechanics {
     pub fn set_average_seek(&mut self, cylinders: u32) -> Result<(), ModelError> {
         let ms = self.seek.average(cylinders) as f64 / 1e6;
         self.seek = SeekTimes::new(&SeekCurve::Constant { ms }, cylinders)?;
+        self.write_seek = None;
         Ok(())
     }
 
@@ -116,10 +121,11 @@ impl Mechanics {
         if self.on_track(place) {
             return 0;
         }
-        let seek = self.seek.time(self.cylinder.abs_diff(place.cylinder));
+        let curve = self.write_seek.as_ref().filter(|_| write).unwrap_or(&self.seek);
+        let seek = curve.time(self.cylinder.abs_diff(place.cylinder));
         let switch = if self.head == place.head { 0 } else { self.head_switch };
         let moved = seek.max(switch);
-        if moved > 0 && write { moved + self.write_settle } else { moved }
+        if moved > 0 && write { moved.saturating_add_signed(self.write_settle) } else { moved }
     }
 
     /// Time of some slots of a track.
@@ -177,4 +183,10 @@ impl Mechanics {
         let share = place.angle / f64::from(place.slots.max(1));
         ((share * self.period as f64) as Nanos).min(self.period.saturating_sub(1))
     }
+}
+
+/// What a write takes longer than a read, in nanoseconds.
+fn settle(ms: f64) -> Result<i64, ModelError> {
+    let size = time("write settle", ms.abs())? as i64;
+    Ok(if ms < 0.0 { -size } else { size })
 }

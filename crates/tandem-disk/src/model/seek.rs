@@ -46,6 +46,9 @@ pub enum SeekCurve {
     Measured {
         /// The points, distances rising.
         points: Vec<(u32, f64)>,
+        /// Those of writes, if they were measured apart.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        write_points: Vec<(u32, f64)>,
     },
 }
 
@@ -66,18 +69,8 @@ impl SeekTimes {
     pub fn new(curve: &SeekCurve, cylinders: u32) -> Result<SeekTimes, ModelError> {
         let last = cylinders.saturating_sub(1).max(1);
         let mut table = Vec::new();
-        if let SeekCurve::Measured { points } = curve {
-            if points.is_empty() {
-                return Err(ModelError::new("seek curve", "there are no points"));
-            }
-            for (at, &(distance, ms)) in points.iter().enumerate() {
-                if distance == 0 || (at > 0 && distance <= points[at - 1].0) {
-                    let why = format!("the distances do not rise at {distance}");
-                    return Err(ModelError::new("seek curve", why));
-                }
-                table.push((distance, time("seek curve", ms)?));
-            }
-            return Ok(SeekTimes { table });
+        if let SeekCurve::Measured { points, .. } = curve {
+            return SeekTimes::measured(points);
         }
         let mut distance = 1;
         while distance < last {
@@ -95,6 +88,34 @@ impl SeekTimes {
             }
         }
         table.push((last, time("seek curve", formula(curve, last, cylinders))?));
+        Ok(SeekTimes { table })
+    }
+
+    /// The times of writes, where they are not those of reads.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn of_writes(curve: &SeekCurve) -> Result<Option<SeekTimes>, ModelError> {
+        match curve {
+            SeekCurve::Measured { write_points, .. } if !write_points.is_empty() => {
+                SeekTimes::measured(write_points).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn measured(points: &[(u32, f64)]) -> Result<SeekTimes, ModelError> {
+        if points.is_empty() {
+            return Err(ModelError::new("seek curve", "there are no points"));
+        }
+        let mut table = Vec::with_capacity(points.len());
+        for (at, &(distance, ms)) in points.iter().enumerate() {
+            if distance == 0 || (at > 0 && distance <= points[at - 1].0) {
+                let why = format!("the distances do not rise at {distance}");
+                return Err(ModelError::new("seek curve", why));
+            }
+            table.push((distance, time("seek curve", ms)?));
+        }
         Ok(SeekTimes { table })
     }
 

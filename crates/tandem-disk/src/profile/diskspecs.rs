@@ -4,6 +4,7 @@
 //! [`tree`] reads the syntax; this reads what the keys mean. Keys that the model has no part for
 //! are named in [`Drive::ignored`] where their values would matter.
 
+mod nested;
 mod seek;
 mod tree;
 
@@ -44,7 +45,7 @@ pub fn read(path: &Path) -> Result<Drive, SpecError> {
         return Err(SpecError::file(path, why));
     };
     let model = disk.block("Model")?;
-    let layout = layout(model)?;
+    let (layout, passed_over) = layout(model)?;
     let mut bus_sector_ms = disk.number_or("Bulk sector transfer time", 0.0)?.max(bus(&blocks)?);
     if bus_sector_ms == 0.0 {
         bus_sector_ms = bus_beside(path);
@@ -56,7 +57,8 @@ pub fn read(path: &Path) -> Result<Drive, SpecError> {
         layout,
         bus_sector_ms,
     };
-    Ok(Drive { name: disk.name.clone(), parameters, ignored: ignored(disk)? })
+    let ignored = [ignored(disk)?, passed_over].concat();
+    Ok(Drive { name: disk.name.clone(), parameters, ignored })
 }
 
 /// The time of a block on the slowest bus described.
@@ -92,12 +94,10 @@ fn bus_beside(path: &Path) -> f64 {
 
 /// Values other than these ask for what the model does not do.
 const NEUTRAL: &[(&str, &[f64])] = &[
-    ("Hold bus entire write xfer", &[0.0]),
     ("Allow sneaky partial read hits", &[0.0]),
     ("Allow sneaky intermediate read hits", &[0.0]),
     ("Allow write prebuffering", &[0.0]),
     ("Preseeking level", &[0.0]),
-    ("Never disconnect", &[0.0]),
     ("Disconnect write if seek", &[0.0]),
     ("Read directly to buffer", &[1.0]),
     ("Immed transfer partial hit", &[1.0]),
@@ -134,16 +134,19 @@ fn cache(disk: &Block) -> Result<CacheParameters, SpecError> {
     let caching = disk.integer_or("Enable caching in buffer", 0, 2, 1)? > 0;
     let segments = if caching { segments - u64::from(separate && segments > 1) } else { 0 };
     let size = disk.integer("Segment size (in blks)", 1, 1 << 32)?;
+    let over_requested = disk.signed_or("Read-ahead over requested", -1, 1, 0)?;
     Ok(CacheParameters {
         segments: u32::try_from(segments).unwrap_or(u32::MAX),
         segment_sectors: size,
         read_ahead,
         max_read_ahead: disk.integer_or("Maximum read-ahead (blks)", 0, 1 << 32, 0)?,
         min_read_ahead: disk.integer_or("Minimum read-ahead (blks)", 0, 1 << 32, 0)?,
-        keep_requested: !disk.flag("Read-ahead over requested")?,
+        keep_requested: over_requested == 0,
+        drop_requested: over_requested == -1,
         read_ahead_on_idle_hit: disk.flag("Read-ahead on idle hit")?,
         read_passing: disk.flag("Read any free blocks")?,
-        zero_latency: disk.flag("Immediate buffer read")?,
+        zero_latency: disk.integer_or("Immediate buffer read", 0, 2, 0)? > 0,
+        zero_latency_writes: disk.integer_or("Immediate buffer write", 0, 2, 0)? > 0,
         writes,
         dirty_sectors: 0,
         hits_on_written: disk.flag("Allow read hits on write data")?,
@@ -172,6 +175,9 @@ fn overheads(disk: &Block) -> Result<Overheads, SpecError> {
     let pair = |read: &str, write: &str| -> Result<Overhead, SpecError> {
         Ok(Overhead { after_read: one(read)?, after_write: one(write)? })
     };
+    // A drive that keeps the bus has nothing to give back or to take again.
+    let kept = disk.flag("Never disconnect")?;
+    let unless_kept = |key: &str| if kept { Ok(0.0) } else { one(key) };
     Ok(Overheads {
         request: one("Per-request overhead time")?,
         read_hit: pair("Read hit over. after read", "Read hit over. after write")?,
@@ -181,18 +187,35 @@ fn overheads(disk: &Block) -> Result<Overheads, SpecError> {
         read_completion: one("Read completion overhead")?,
         write_completion: one("Write completion overhead")?,
         preparation: one("Data preparation overhead")?,
-        reselection: one("First reselect overhead")?,
-        read_disconnect: pair("Read disconnect afterread", "Read disconnect afterwrite")?,
-        write_disconnect: one("Write disconnect overhead")?,
+        reselection: unless_kept("First reselect overhead")?,
+        read_disconnect: Overhead {
+            after_read: unless_kept("Read disconnect afterread")?,
+            after_write: unless_kept("Read disconnect afterwrite")?,
+        },
+        write_disconnect: unless_kept("Write disconnect overhead")?,
     })
 }
 
-fn layout(model: &Block) -> Result<Layout, SpecError> {
+/// The layout, and what it asks for that the model does not have.
+fn layout(model: &Block) -> Result<(Layout, Vec<String>), SpecError> {
     let layout = model.block("Layout Model")?;
-    if layout.kind != "dm_layout_g1" {
-        let why = format!("is a {}; dm_layout_g1 is known", layout.kind);
-        return Err(model.error("Layout Model", why));
+    let surfaces = small(model.integer("Number of data surfaces", 1, 255)?);
+    let cylinders = small(model.integer("Number of cylinders", 1, 1 << 26)?);
+    match layout.kind.as_str() {
+        "dm_layout_g1" => Ok((zones(layout, surfaces, cylinders)?, Vec::new())),
+        "dm_layout_g4" => {
+            let (nested, passed_over) = nested::layout(layout)?;
+            let nested = Some(nested);
+            Ok((Layout { surfaces, cylinders, nested, ..Layout::default() }, passed_over))
+        }
+        other => {
+            let why = format!("is a {other}; dm_layout_g1 and dm_layout_g4 are known");
+            Err(model.error("Layout Model", why))
+        }
     }
+}
+
+fn zones(layout: &Block, surfaces: u32, cylinders: u32) -> Result<Layout, SpecError> {
     let mapping = match layout.integer("LBN-to-PBN mapping scheme", 0, 2)? {
         0 => Mapping::Cylinder,
         1 => Mapping::SerpentineZone,
@@ -219,12 +242,13 @@ fn layout(model: &Block) -> Result<Layout, SpecError> {
         }
     }
     Ok(Layout {
-        surfaces: small(model.integer("Number of data surfaces", 1, 255)?),
-        cylinders: small(model.integer("Number of cylinders", 1, 1 << 26)?),
+        surfaces,
+        cylinders,
         mapping,
         sparing,
         range: small(layout.integer_or("Rangesize for sparing", 0, 1 << 26, 1)?),
         zones,
+        nested: None,
     })
 }
 

@@ -36,10 +36,21 @@ impl HardDisk {
         if busy && !(hit && self.hits_past_writes()) {
             self.finish_writing(at, self.cache.writes != WriteReporting::Memory);
         }
-        match found {
+        let service = match found {
             _ if hit => self.read_hit(at, request, busy, found.map(|(segment, _)| segment)),
             Some((segment, end)) => self.read_partly(at, request, busy, segment, end),
             None => self.read_miss(at, request),
+        };
+        if self.cache.drop_requested {
+            self.drop_requested(request);
+        }
+        service
+    }
+
+    /// Has no segment hold what the host has been given.
+    fn drop_requested(&mut self, request: &Request) {
+        while let Some((segment, _)) = self.segments.find(request.end() - 1) {
+            self.segments.drop_before(segment, request.end());
         }
     }
 

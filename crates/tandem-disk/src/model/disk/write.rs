@@ -31,7 +31,7 @@ impl HardDisk {
             let (mut pass, place) =
                 self.mechanics.pass(&self.geometry, next, left, self.head_time, Some(ready));
             self.mechanics.settle_on(&place);
-            if next == request.sector && self.cache.zero_latency && pass.landed >= data {
+            if next == request.sector && self.cache.zero_latency_writes && pass.landed >= data {
                 let under = self.mechanics.slot_under(pass.landed, &place);
                 if under > place.slot {
                     let landed = self.geometry.sector_at(&place, under);

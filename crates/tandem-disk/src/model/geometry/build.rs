@@ -1,8 +1,11 @@
 //! From a layout as written to one that can be asked.
 
-use super::{Geometry, Index, Layout, ModelError, Skipped, Sparing, Zone, ZoneLayout};
+use super::{
+    Geometry, Index, Layout, ModelError, Nested, NestedLayout, Skipped, Sparing, Zone, ZoneLayout,
+};
 
-const MAX_TRACK: u32 = 1 << 20;
+/// Slots of a track.
+pub(super) const MAX_TRACK: u32 = 1 << 20;
 const MAX_CYLINDERS: u32 = 1 << 26;
 /// Units of a zone, up to which the first sector of each is kept.
 const MAX_STARTS: u64 = 1 << 20;
@@ -14,6 +17,9 @@ pub(super) fn geometry(layout: &Layout) -> Result<Geometry, ModelError> {
     if !(1..=MAX_CYLINDERS).contains(&layout.cylinders) {
         let why = format!("{}, not 1 to {MAX_CYLINDERS}", layout.cylinders);
         return Err(ModelError::new("cylinders", why));
+    }
+    if let Some(nested) = &layout.nested {
+        return runs(layout, nested);
     }
     let mut zones: Vec<Zone> = Vec::with_capacity(layout.zones.len());
     let mut sectors = 0;
@@ -33,7 +39,23 @@ pub(super) fn geometry(layout: &Layout) -> Result<Geometry, ModelError> {
     let cylinders = layout.cylinders;
     let (surfaces, mapping) = (u64::from(layout.surfaces), layout.mapping);
     let firsts = zones.iter().map(|zone| zone.first_sector).collect();
-    Ok(Geometry { zones, firsts, surfaces, mapping, cylinders, sectors })
+    Ok(Geometry { zones, firsts, surfaces, mapping, cylinders, sectors, nested: None })
+}
+
+fn runs(layout: &Layout, from: &NestedLayout) -> Result<Geometry, ModelError> {
+    if !layout.zones.is_empty() {
+        return Err(ModelError::new("zones", "there are runs within runs as well"));
+    }
+    let nested = Nested::new(from, layout.surfaces, layout.cylinders)?;
+    Ok(Geometry {
+        zones: Vec::new(),
+        firsts: Vec::new(),
+        surfaces: u64::from(layout.surfaces),
+        mapping: layout.mapping,
+        cylinders: layout.cylinders,
+        sectors: nested.sectors(),
+        nested: Some(nested),
+    })
 }
 
 fn zone(layout: &Layout, from: &ZoneLayout, first_sector: u64) -> Result<Zone, ModelError> {
@@ -201,7 +223,7 @@ fn units(
 }
 
 /// Runs in order, none reaching into the next.
-fn merged(mut runs: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+pub(super) fn merged(mut runs: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     runs.sort_unstable();
     let mut out: Vec<(u64, u64)> = Vec::with_capacity(runs.len());
     for (start, len) in runs {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::NestedLayout;
+
 /// How tracks follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -98,4 +100,7 @@ pub struct Layout {
     /// The zones, outermost first.
     #[serde(default)]
     pub zones: Vec<ZoneLayout>,
+    /// Runs within runs instead of zones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nested: Option<NestedLayout>,
 }

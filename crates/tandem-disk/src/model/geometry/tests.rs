@@ -34,6 +34,7 @@ fn layout(sparing: Sparing, mapping: Mapping, spt: u32, slips: Vec<u64>) -> Layo
         sparing,
         range: 2,
         zones: vec![zone(0, 5, spt, slips), zone(8, 13, spt - 2, Vec::new())],
+        nested: None,
     }
 }
 

@@ -61,12 +61,21 @@ fn measured(mechanics: &Block) -> Result<SeekCurve, SpecError> {
     let name = mechanics.word(KEY)?;
     let path = mechanics.beside(name);
     let text = read_text(&path).map_err(|e| mechanics.error(KEY, e.to_string()))?;
-    Ok(SeekCurve::Measured { points: points(&path, &text)? })
+    let points = points(&path, &text)?;
+    let of_reads = points.iter().map(|&(distance, ms, _)| (distance, ms)).collect();
+    let of_writes: Option<Vec<(u32, f64)>> =
+        points.iter().map(|&(distance, _, write_ms)| Some((distance, write_ms?))).collect();
+    let write_points = of_writes.unwrap_or_default();
+    Ok(SeekCurve::Measured { points: of_reads, write_points })
 }
 
-/// Lines of a distance and milliseconds, with a comma or space between; others are headings.
-fn points(path: &Path, text: &str) -> Result<Vec<(u32, f64)>, SpecError> {
-    let mut points: Vec<(u32, f64)> = Vec::new();
+/// Cylinders, milliseconds, and those of a write if they are said apart.
+type Point = (u32, f64, Option<f64>);
+
+/// Lines of a distance and milliseconds, with a comma or space between; others are headings. A
+/// third number is a deviation, a fourth the time of writes.
+fn points(path: &Path, text: &str) -> Result<Vec<Point>, SpecError> {
+    let mut points: Vec<Point> = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or("").trim();
         if line.is_empty() || line.starts_with(|c: char| c.is_ascii_alphabetic()) {
@@ -78,11 +87,12 @@ fn points(path: &Path, text: &str) -> Result<Vec<(u32, f64)>, SpecError> {
         let (Some(distance), Some(ms)) = (parts.next(), parts.next()) else { return Err(wrong()) };
         let distance: f64 = distance.parse().map_err(|_| wrong())?;
         let ms: f64 = ms.parse().map_err(|_| wrong())?;
+        let write_ms = parts.nth(1).map(|ms| ms.parse::<f64>().map_err(|_| wrong())).transpose()?;
         if distance < 0.0 || distance > f64::from(u32::MAX) || distance.fract() != 0.0 {
             return Err(wrong());
         }
         if distance > 0.0 {
-            points.push((distance as u32, ms));
+            points.push((distance as u32, ms, write_ms));
         }
     }
     points.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));

@@ -115,15 +115,26 @@ impl Block {
     }
 
     pub fn integer(&self, key: &str, min: u64, max: u64) -> Result<u64, SpecError> {
+        Ok(self.whole(key, min as f64, max as f64)? as u64)
+    }
+
+    fn whole(&self, key: &str, min: f64, max: f64) -> Result<f64, SpecError> {
         let value = self.number(key)?;
-        if value.fract() != 0.0 || value < min as f64 || value > max as f64 {
+        if value.fract() != 0.0 || value < min || value > max {
             return Err(self.error(key, format!("{value} is not a whole number {min} to {max}")));
         }
-        Ok(value as u64)
+        Ok(value)
     }
 
     pub fn integer_or(&self, key: &str, min: u64, max: u64, or: u64) -> Result<u64, SpecError> {
         if self.find(key).is_some() { self.integer(key, min, max) } else { Ok(or) }
+    }
+
+    pub fn signed_or(&self, key: &str, min: i32, max: i32, or: i32) -> Result<i32, SpecError> {
+        if self.find(key).is_none() {
+            return Ok(or);
+        }
+        Ok(self.whole(key, min.into(), max.into())? as i32)
     }
 
     /// 0 or 1; 0 when it is not there.
@@ -154,6 +165,6 @@ impl Block {
     }
 }
 
-fn number(word: &str) -> Option<f64> {
+pub(super) fn number(word: &str) -> Option<f64> {
     word.parse::<f64>().ok().filter(|value| value.is_finite())
 }
