@@ -2,7 +2,7 @@
 
 use super::ModelError;
 use super::geometry::{Geometry, Place};
-use super::seek::{SeekCurve, SeekTimes, time};
+use super::seek::{SeekCurve, SeekTimes, signed_time, time};
 use crate::request::Nanos;
 
 /// What the mechanics of a disk are.
@@ -16,7 +16,8 @@ pub struct MechanicsParameters {
     /// Switching to another head of the cylinder, in milliseconds.
     #[serde(default)]
     pub head_switch_ms: f64,
-    /// What a write waits longer than a read after any move, in milliseconds.
+    /// What a write waits longer than a read after any move, in milliseconds; negative where
+    /// measured moves hold more than a write needs.
     #[serde(default)]
     pub write_settle_ms: f64,
 }
@@ -36,7 +37,7 @@ pub struct Mechanics {
     period: Nanos,
     seek: SeekTimes,
     head_switch: Nanos,
-    write_settle: Nanos,
+    write_settle: i64,
     rotation: Rotation,
     cylinder: u32,
     head: u32,
@@ -77,7 +78,7 @@ impl Mechanics {
             period: (60e9 / from.rpm).round() as Nanos,
             seek: SeekTimes::new(&from.seek, cylinders)?,
             head_switch: time("head switch", from.head_switch_ms)?,
-            write_settle: time("write settle", from.write_settle_ms)?,
+            write_settle: signed_time("write settle", from.write_settle_ms)?,
             rotation: Rotation::Simulated,
             cylinder: 0,
             head: 0,
@@ -119,7 +120,7 @@ impl Mechanics {
         let seek = self.seek.time(self.cylinder.abs_diff(place.cylinder));
         let switch = if self.head == place.head { 0 } else { self.head_switch };
         let moved = seek.max(switch);
-        if moved > 0 && write { moved + self.write_settle } else { moved }
+        if moved > 0 && write { moved.saturating_add_signed(self.write_settle) } else { moved }
     }
 
     /// Time of some slots of a track.
