@@ -29,6 +29,9 @@ pub struct Profile {
     /// What the file asks for that the model does not have.
     #[serde(skip)]
     pub ignored: Vec<String>,
+    /// What was assumed in place of what the file does not say.
+    #[serde(skip)]
+    pub assumed: Vec<String>,
 }
 
 /// A profile that cannot be had.
@@ -92,6 +95,7 @@ impl Profile {
             queue: Queue::default(),
             medium: Medium::Disk(Box::new(drive.parameters)),
             ignored: drive.ignored,
+            assumed: drive.assumed,
         })
     }
 

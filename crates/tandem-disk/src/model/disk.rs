@@ -6,6 +6,7 @@
 //! ahead, or writes what it has reported; both go on lazily, up to the next request's arrival.
 
 mod background;
+mod overheads;
 mod read;
 mod write;
 
@@ -17,46 +18,9 @@ use super::ModelError;
 use super::cache::{CacheParameters, Segments, WriteReporting};
 use super::geometry::{Geometry, Layout, Place};
 use super::mechanics::{Mechanics, MechanicsParameters, Rotation};
-use super::seek::time;
 use crate::request::{Nanos, Operation, Request, Service};
-
-/// A time after a read and after a write, in milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Overhead {
-    /// When the request before was a read.
-    pub after_read: f64,
-    /// When it was a write.
-    pub after_write: f64,
-}
-
-/// What the controller takes for itself; all in milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Overheads {
-    /// Every request.
-    pub request: f64,
-    /// A read that memory serves.
-    pub read_hit: Overhead,
-    /// A read that the medium serves.
-    pub read_miss: Overhead,
-    /// A write that is reported at once.
-    pub write_hit: Overhead,
-    /// A write that is reported when it is on the medium.
-    pub write_miss: Overhead,
-    /// Reporting a read.
-    pub read_completion: f64,
-    /// Reporting a write.
-    pub write_completion: f64,
-    /// Preparing data when the bus was kept.
-    pub preparation: f64,
-    /// Taking the bus again.
-    pub reselection: f64,
-    /// Giving the bus back before a read.
-    pub read_disconnect: Overhead,
-    /// Giving the bus back before a write.
-    pub write_disconnect: f64,
-}
+use overheads::{Costs, costs};
+pub use overheads::{ExtraDisconnect, Overhead, Overheads};
 
 /// All of a hard disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,6 +39,9 @@ pub struct DiskParameters {
     /// Time that a sector takes on the bus, in milliseconds.
     #[serde(default)]
     pub bus_sector_ms: f64,
+    /// The same for sectors written; 0 when it is no other.
+    #[serde(default)]
+    pub bus_write_sector_ms: f64,
 }
 
 /// Parts of the model that can be left out, to see what each is worth.
@@ -101,23 +68,6 @@ impl Parts {
         read_cache: true,
         write_reporting: true,
     };
-}
-
-/// Overheads in nanoseconds, [after a read, after a write].
-#[derive(Debug, Clone, Copy, Default)]
-struct Costs {
-    request: Nanos,
-    read_hit: [Nanos; 2],
-    read_miss: [Nanos; 2],
-    write_hit: [Nanos; 2],
-    write_miss: [Nanos; 2],
-    read_completion: Nanos,
-    write_completion: Nanos,
-    preparation: Nanos,
-    reselection: Nanos,
-    read_disconnect: [Nanos; 2],
-    write_disconnect: Nanos,
-    sector: Nanos,
 }
 
 /// Reading ahead, under way or to be taken up again.
@@ -253,23 +203,5 @@ impl HardDisk {
     }
 }
 
-fn costs(from: &DiskParameters) -> Result<Costs, ModelError> {
-    let o = &from.overheads;
-    let pair = |what: &str, o: Overhead| -> Result<[Nanos; 2], ModelError> {
-        Ok([time(what, o.after_read)?, time(what, o.after_write)?])
-    };
-    Ok(Costs {
-        request: time("request overhead", o.request)?,
-        read_hit: pair("read hit overhead", o.read_hit)?,
-        read_miss: pair("read miss overhead", o.read_miss)?,
-        write_hit: pair("write hit overhead", o.write_hit)?,
-        write_miss: pair("write miss overhead", o.write_miss)?,
-        read_completion: time("read completion overhead", o.read_completion)?,
-        write_completion: time("write completion overhead", o.write_completion)?,
-        preparation: time("preparation overhead", o.preparation)?,
-        reselection: time("reselection overhead", o.reselection)?,
-        read_disconnect: pair("read disconnect overhead", o.read_disconnect)?,
-        write_disconnect: time("write disconnect overhead", o.write_disconnect)?,
-        sector: time("bus time of a sector", from.bus_sector_ms)?,
-    })
-}
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use super::ModelError;
 use super::geometry::{Geometry, Place};
-use super::seek::{SeekCurve, SeekTimes, time};
+use super::seek::{SeekCurve, SeekTimes, signed_time, time};
 use crate::request::Nanos;
 
 /// What the mechanics of a disk are.
@@ -16,8 +16,8 @@ pub struct MechanicsParameters {
     /// Switching to another head of the cylinder, in milliseconds.
     #[serde(default)]
     pub head_switch_ms: f64,
-    /// What a write waits longer than a read after any move, in milliseconds; less than 0 if it
-    /// waits less long.
+    /// What a write waits longer than a read after any move, in milliseconds; negative where
+    /// measured moves hold more than a write needs.
     #[serde(default)]
     pub write_settle_ms: f64,
 }
@@ -81,7 +81,7 @@ impl Mechanics {
             seek: SeekTimes::new(&from.seek, cylinders)?,
             write_seek: SeekTimes::of_writes(&from.seek)?,
             head_switch: time("head switch", from.head_switch_ms)?,
-            write_settle: settle(from.write_settle_ms)?,
+            write_settle: signed_time("write settle", from.write_settle_ms)?,
             rotation: Rotation::Simulated,
             cylinder: 0,
             head: 0,
@@ -183,10 +183,4 @@ impl Mechanics {
         let share = place.angle / f64::from(place.slots.max(1));
         ((share * self.period as f64) as Nanos).min(self.period.saturating_sub(1))
     }
-}
-
-/// What a write takes longer than a read, in nanoseconds.
-fn settle(ms: f64) -> Result<i64, ModelError> {
-    let size = time("write settle", ms.abs())? as i64;
-    Ok(if ms < 0.0 { -size } else { size })
 }

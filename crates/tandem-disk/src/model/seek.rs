@@ -190,3 +190,11 @@ pub(crate) fn time(what: &str, ms: f64) -> Result<Nanos, ModelError> {
     }
     Ok((ms * 1e6).round() as Nanos)
 }
+
+/// The same for what may be taken off another time.
+pub(crate) fn signed_time(what: &str, ms: f64) -> Result<i64, ModelError> {
+    if !(-100_000.0..=100_000.0).contains(&ms) {
+        return Err(ModelError::new(what, format!("{ms} ms is not a time from -100 to 100 s")));
+    }
+    Ok((ms * 1e6).round() as i64)
+}

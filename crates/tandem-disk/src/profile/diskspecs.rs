@@ -5,13 +5,14 @@
 //! are named in [`Drive::ignored`] where their values would matter.
 
 mod nested;
+mod overheads;
 mod seek;
 mod tree;
 
 use std::path::Path;
 
 use crate::model::cache::{CacheParameters, ReadAhead, WriteReporting};
-use crate::model::disk::{DiskParameters, Overhead, Overheads};
+use crate::model::disk::DiskParameters;
 use crate::model::geometry::{Layout, Mapping, Sparing, ZoneLayout};
 use crate::model::mechanics::MechanicsParameters;
 
@@ -27,6 +28,8 @@ pub struct Drive {
     pub parameters: DiskParameters,
     /// Keys whose values ask for something that the model does not have.
     pub ignored: Vec<String>,
+    /// What was assumed in place of what the files do not say.
+    pub assumed: Vec<String>,
 }
 
 /// Reads a drive from a parameter file and the files that it names.
@@ -46,37 +49,59 @@ pub fn read(path: &Path) -> Result<Drive, SpecError> {
     };
     let model = disk.block("Model")?;
     let (layout, passed_over) = layout(model)?;
-    let mut bus_sector_ms = disk.number_or("Bulk sector transfer time", 0.0)?.max(bus(&blocks)?);
-    if bus_sector_ms == 0.0 {
-        bus_sector_ms = bus_beside(path);
+    let own = disk.number_or("Bulk sector transfer time", 0.0)?;
+    let mut times = bus(&blocks)?.map(|time| time.max(own));
+    if times == [0.0; 2] {
+        times = bus_beside(path);
     }
+    let mechanics = mechanics(model)?;
+    let assumed = if times == [0.0; 2] {
+        times = [outermost_ms(&layout, mechanics.rpm); 2];
+        let ms = times[0];
+        vec![format!("no bus is described; a sector is taken to need {ms:.4} ms, as on the medium")]
+    } else {
+        Vec::new()
+    };
+    let [bus_sector_ms, write_ms] = times;
     let parameters = DiskParameters {
-        mechanics: mechanics(model)?,
+        mechanics,
         cache: cache(disk)?,
-        overheads: overheads(disk)?,
+        overheads: overheads::overheads(disk)?,
         layout,
         bus_sector_ms,
+        bus_write_sector_ms: if write_ms == bus_sector_ms { 0.0 } else { write_ms },
     };
     let ignored = [ignored(disk)?, passed_over].concat();
-    Ok(Drive { name: disk.name.clone(), parameters, ignored })
+    Ok(Drive { name: disk.name.clone(), parameters, ignored, assumed })
 }
 
-/// The time of a block on the slowest bus described.
-fn bus(blocks: &[Block]) -> Result<f64, SpecError> {
-    let mut slowest: f64 = 0.0;
+/// What a sector takes on the fastest track.
+fn outermost_ms(layout: &Layout, rpm: f64) -> f64 {
+    let zones = layout.zones.iter().map(|zone| zone.sectors_per_track);
+    let runs =
+        layout.nested.iter().flat_map(|nested| nested.tracks.iter().map(|track| track.slots));
+    let most = zones.chain(runs).max().unwrap_or(1);
+    60_000.0 / rpm.max(1.0) / f64::from(most.max(1))
+}
+
+/// The time of a block on the slowest bus described, read and written.
+fn bus(blocks: &[Block]) -> Result<[f64; 2], SpecError> {
+    let mut slowest = [0.0f64; 2];
     for block in blocks.iter().filter(|b| b.kind == "disksim_bus") {
-        slowest = slowest.max(block.number_or("Read block transfer time", 0.0)?);
+        let read = block.number_or("Read block transfer time", 0.0)?;
+        let write = block.number_or("Write block transfer time", read)?;
+        slowest = [slowest[0].max(read), slowest[1].max(write)];
     }
     Ok(slowest)
 }
 
 /// The same, for drives of the library whose own file has no bus: from the `.parv` beside it that
 /// takes it in by `source`, the one named most like it. 0 when there is none.
-fn bus_beside(path: &Path) -> f64 {
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return 0.0 };
+fn bus_beside(path: &Path) -> [f64; 2] {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return [0.0; 2] };
     let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
     let name = name.to_string_lossy();
-    let Ok(entries) = std::fs::read_dir(dir) else { return 0.0 };
+    let Ok(entries) = std::fs::read_dir(dir) else { return [0.0; 2] };
     let mut found: Vec<_> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|p| p != path && p.extension().is_some_and(|e| e == "parv"))
@@ -89,7 +114,7 @@ fn bus_beside(path: &Path) -> f64 {
     let alike = |p: &Path| p.file_stem().is_some_and(|s| name.starts_with(&*s.to_string_lossy()));
     found.sort_by_key(|p| (!alike(p), p.clone()));
     let times = found.iter().filter_map(|p| bus(&tree::read(p).ok()?).ok());
-    times.into_iter().next().unwrap_or(0.0)
+    times.into_iter().next().unwrap_or_default()
 }
 
 /// Values other than these ask for what the model does not do.
@@ -101,8 +126,6 @@ const NEUTRAL: &[(&str, &[f64])] = &[
     ("Disconnect write if seek", &[0.0]),
     ("Read directly to buffer", &[1.0]),
     ("Immed transfer partial hit", &[1.0]),
-    ("Extra write disconnect", &[0.0]),
-    ("Minimum seek delay", &[0.0]),
     ("Constant access time", &[0.0]),
 ];
 
@@ -112,6 +135,15 @@ fn ignored(disk: &Block) -> Result<Vec<String>, SpecError> {
         let value = disk.number_or(key, neutral[0])?;
         if !neutral.contains(&value) {
             out.push(format!("{key} = {value}"));
+        }
+    }
+    // The model has these where writes are reported from the medium.
+    if disk.integer_or("Fast write level", 0, 2, 0)? > 0 {
+        for key in ["Extra write disconnect", "Minimum seek delay"] {
+            let value = disk.number_or(key, 0.0)?;
+            if value != 0.0 {
+                out.push(format!("{key} = {value}"));
+            }
         }
     }
     Ok(out)
@@ -169,33 +201,6 @@ fn watermark(disk: &Block, segment: u64) -> Result<f64, SpecError> {
     Ok(if holds { share.max(0.0) } else { share }.clamp(0.0, 1.0))
 }
 
-fn overheads(disk: &Block) -> Result<Overheads, SpecError> {
-    let scale = disk.number_or("Time scale for overheads", 1.0)?;
-    let one = |key: &str| -> Result<f64, SpecError> { Ok(disk.number_or(key, 0.0)? * scale) };
-    let pair = |read: &str, write: &str| -> Result<Overhead, SpecError> {
-        Ok(Overhead { after_read: one(read)?, after_write: one(write)? })
-    };
-    // A drive that keeps the bus has nothing to give back or to take again.
-    let kept = disk.flag("Never disconnect")?;
-    let unless_kept = |key: &str| if kept { Ok(0.0) } else { one(key) };
-    Ok(Overheads {
-        request: one("Per-request overhead time")?,
-        read_hit: pair("Read hit over. after read", "Read hit over. after write")?,
-        read_miss: pair("Read miss over. after read", "Read miss over. after write")?,
-        write_hit: pair("Write hit over. after read", "Write hit over. after write")?,
-        write_miss: pair("Write miss over. after read", "Write miss over. after write")?,
-        read_completion: one("Read completion overhead")?,
-        write_completion: one("Write completion overhead")?,
-        preparation: one("Data preparation overhead")?,
-        reselection: unless_kept("First reselect overhead")?,
-        read_disconnect: Overhead {
-            after_read: unless_kept("Read disconnect afterread")?,
-            after_write: unless_kept("Read disconnect afterwrite")?,
-        },
-        write_disconnect: unless_kept("Write disconnect overhead")?,
-    })
-}
-
 /// The layout, and what it asks for that the model does not have.
 fn layout(model: &Block) -> Result<(Layout, Vec<String>), SpecError> {
     let layout = model.block("Layout Model")?;
@@ -241,6 +246,10 @@ fn zones(layout: &Block, surfaces: u32, cylinders: u32) -> Result<Layout, SpecEr
             _ => return Err(layout.error("Zones", "holds something that is no zone")),
         }
     }
+    // Some files of the library count the last cylinder where the number of them is meant; the
+    // zones are what DiskSim goes by.
+    let reached = zones.iter().map(|zone| zone.last_cylinder + 1).max().unwrap_or(0);
+    let cylinders = cylinders.max(reached);
     Ok(Layout {
         surfaces,
         cylinders,

@@ -1,5 +1,6 @@
 //! DiskSim's validation traces: `R|W Hit|Miss LBN blocks service_us gap_us`, where the gap is from
-//! this request's completion to the next one's arrival.
+//! this request's completion to the next one's arrival. Some have `Doub` or `Trip` in place of
+//! `Miss`, for writes in which the drive gave the bus back twice or three times.
 
 use std::io::Write;
 
@@ -30,9 +31,9 @@ fn next(lines: &mut Lines, time: &mut Nanos) -> Result<Option<Record>, TraceErro
     };
     let hit = match fields.next() {
         Some("Hit") => true,
-        Some("Miss") => false,
+        Some("Miss" | "Doub" | "Trip") => false,
         other => {
-            let why = format!("`{}` is neither Hit nor Miss", other.unwrap_or(""));
+            let why = format!("`{}` is none of Hit, Miss, Doub and Trip", other.unwrap_or(""));
             return Err(lines.error(why));
         }
     };

@@ -115,7 +115,7 @@ fn recognize(start: &[u8]) -> Option<Format> {
     }
     let fields: Vec<&str> = line.split_whitespace().collect();
     match fields.as_slice() {
-        ["R" | "W", "Hit" | "Miss", ..] => Some(Format::Disksim),
+        ["R" | "W", "Hit" | "Miss" | "Doub" | "Trip", ..] => Some(Format::Disksim),
         [device, ..] if fields.len() >= 6 && is_device(device) => Some(Format::Blkparse),
         _ if line.split(',').count() == 7 => Some(Format::Msr),
         _ => None,

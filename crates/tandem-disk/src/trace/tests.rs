@@ -131,6 +131,17 @@ proptest! {
     }
 }
 
+#[test]
+fn writes_with_more_disconnects_waited_for_the_medium() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t");
+    std::fs::write(&path, "W Doub 8 4 100.0 5.0\nW Trip 16 4 100.0 5.0\nR Hit 8 4 1.0 5.0\n")
+        .unwrap();
+    let (format, records) = open(&path, Options::default()).unwrap();
+    let hits: Vec<_> = records.map(|record| record.unwrap().hit).collect();
+    assert_eq!((format, hits), (Format::Disksim, vec![Some(false), Some(false), Some(true)]));
+}
+
 fn error_of(text: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t");

@@ -40,5 +40,8 @@ fn profile(name: &str) -> Result<Profile> {
             "{name}: `{ignored}` has no part in the model and is passed over"
         ));
     }
+    for assumed in &profile.assumed {
+        output::complain(&format!("{name}: {assumed}"));
+    }
     Ok(profile)
 }

@@ -10,13 +10,15 @@ use crate::request::{Cached, Nanos, Request, Service};
 struct Bus {
     sector: Nanos,
     free: Nanos,
+    /// What taking it takes, once there is something to take.
+    setup: Nanos,
 }
 
 impl Bus {
     /// Takes sectors of which the first is there at `first` and the last at `last`.
     fn take(&mut self, sectors: u64, first: Nanos, last: Nanos) {
-        let all = self.free.max(first) + sectors * self.sector;
-        self.free = all.max(last + self.sector);
+        let start = self.free.max(first) + std::mem::take(&mut self.setup);
+        self.free = (start + sectors * self.sector).max(last + self.sector);
     }
 }
 
@@ -65,7 +67,7 @@ impl HardDisk {
         let waited = busy && !self.hits_past_writes();
         let ready = if waited {
             let command = at + self.costs.read_miss[after] + self.costs.read_disconnect[after];
-            command.max(self.head_time) + self.costs.reselection
+            command.max(self.head_time) + self.costs.reselection + self.costs.preparation
         } else {
             at + self.costs.read_hit[after] + self.costs.preparation
         };
@@ -100,7 +102,7 @@ impl HardDisk {
         held: u64,
     ) -> Service {
         let after = usize::from(self.after_write);
-        let mut bus = Bus { sector: self.costs.sector, free: at };
+        let mut bus = Bus { sector: self.costs.sector, free: at, setup: 0 };
         let ready = at + self.costs.read_hit[after] + self.costs.preparation;
         let ready = if busy { ready.max(self.head_time) } else { ready };
         bus.take(held - request.sector, ready, ready);
@@ -129,7 +131,8 @@ impl HardDisk {
         let command = at + self.costs.read_miss[after];
         self.head_time = self.head_time.max(command);
         let free = command + self.costs.read_disconnect[after];
-        let mut bus = Bus { sector: self.costs.sector, free: free + self.costs.reselection };
+        let setup = self.costs.reselection + self.costs.preparation;
+        let mut bus = Bus { sector: self.costs.sector, free, setup };
         let mut service = Service::default();
         let segment = self.segments.take(None);
         if let Some(segment) = segment {

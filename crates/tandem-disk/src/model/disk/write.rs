@@ -5,6 +5,18 @@ use super::{Ahead, Dirty, HardDisk};
 use crate::model::cache::WriteReporting;
 use crate::request::{Cached, Nanos, Request, Service};
 
+/// The steps of a write that waits for the medium.
+struct Phases {
+    /// When the arm may move.
+    seek: Nanos,
+    /// When the first sector can go over the bus.
+    start: Nanos,
+    /// Giving the bus back after the data.
+    disconnect: Nanos,
+    /// Taking it again to report.
+    reselection: Nanos,
+}
+
 impl HardDisk {
     pub(super) fn write(&mut self, at: Nanos, request: &Request) -> Service {
         if request.sectors == 0 {
@@ -20,10 +32,10 @@ impl HardDisk {
 
     fn write_through(&mut self, at: Nanos, request: &Request) -> Service {
         self.stop_reading_ahead(at);
-        let command = at + self.costs.write_miss[usize::from(self.after_write)];
-        self.head_time = self.head_time.max(command);
-        let data = command + self.costs.preparation + request.sectors * self.costs.sector;
-        let ready = self.write_ready(request, data);
+        let phases = self.phases(at, request);
+        self.head_time = self.head_time.max(phases.seek) + self.idle_before(request);
+        let data = phases.start + request.sectors * self.costs.write_sector;
+        let ready = self.write_ready(request, data).max(self.write_least(request, phases.start));
         let mut service = Service::default();
         let mut next = request.sector;
         while next < request.end() {
@@ -44,8 +56,48 @@ impl HardDisk {
             next += pass.sectors;
         }
         self.keep_written(request, false);
-        service.finish = self.head_time.max(data) + self.costs.write_completion;
+        let reported = self.head_time.max(data + phases.disconnect) + phases.reselection;
+        service.finish = reported + self.costs.write_completion;
         service
+    }
+
+    /// When a write that waits for the medium has the bus and the arm.
+    fn phases(&self, at: Nanos, request: &Request) -> Phases {
+        let costs = &self.costs;
+        let follows = self.stream.is_some_and(|(_, end)| end == request.sector);
+        match costs.extra.filter(|_| self.after_write && !follows) {
+            Some(extra) => {
+                let again = at + extra.command + extra.disconnect + extra.pause;
+                Phases {
+                    seek: at + extra.command + extra.seek_delay,
+                    start: again + costs.reselection + costs.preparation,
+                    disconnect: extra.second_disconnect,
+                    reselection: extra.reselection,
+                }
+            }
+            None => {
+                let command = at + costs.write_miss[usize::from(self.after_write)];
+                Phases {
+                    seek: command,
+                    start: command + costs.preparation,
+                    disconnect: costs.write_disconnect,
+                    reselection: costs.reselection,
+                }
+            }
+        }
+    }
+
+    /// What is left of the least time of a move when the move itself takes less.
+    fn idle_before(&self, request: &Request) -> Nanos {
+        let place = self.geometry.locate(request.sector);
+        self.costs.least_write_seek.saturating_sub(self.mechanics.reposition(&place, true))
+    }
+
+    /// When drives with an extra disconnect have enough in memory to begin: DiskSim has them wait
+    /// for up to 10 sectors, and for 15 of 45 and more.
+    fn write_least(&self, request: &Request, start: Nanos) -> Nanos {
+        let sectors = if request.sectors < 45 { request.sectors.min(10) } else { 15 };
+        self.costs.extra.map_or(0, |_| start + sectors * self.costs.write_sector)
     }
 
     fn write_sequential(&mut self, at: Nanos, request: &Request) -> Service {
@@ -57,7 +109,9 @@ impl HardDisk {
         let command = at + self.costs.write_hit[after];
         let start = if self.is_busy_writing(at) && !appends {
             self.finish_writing(at, true);
-            (command + self.costs.write_disconnect).max(self.head_time) + self.costs.reselection
+            (command + self.costs.write_disconnect).max(self.head_time)
+                + self.costs.reselection
+                + self.costs.preparation
         } else {
             self.stop_reading_ahead_unless(at, appends);
             command + self.costs.preparation
@@ -84,7 +138,7 @@ impl HardDisk {
         start: Nanos,
         appends: bool,
     ) -> Service {
-        let data = start + request.sectors * self.costs.sector;
+        let data = start + request.sectors * self.costs.write_sector;
         let ready = self.write_ready(request, data);
         self.keep_written(request, appends);
         self.add_dirty(request.sector, Dirty { end: request.end(), begin, ready });

@@ -218,11 +218,55 @@ fn a_bus_that_only_the_whole_system_has() {
         std::fs::write(dir.path().join(name), text).unwrap();
     }
     let bus = || read(&dir.path().join("d.diskspecs")).unwrap().parameters.bus_sector_ms;
-    assert_eq!(bus(), 0.0);
+    let write_bus =
+        || read(&dir.path().join("d.diskspecs")).unwrap().parameters.bus_write_sector_ms;
+    // As fast as the outermost track, of 186 sectors at 7,200 rpm, and that is said.
+    assert_eq!(bus(), 60_000.0 / 7200.0 / 186.0);
+    let assumed = read(&dir.path().join("d.diskspecs")).unwrap().assumed;
+    assert!(assumed[0].starts_with("no bus is described"), "{assumed:?}");
     let system = "disksim_bus B { Read block transfer time = 0.1455 }\nsource d.diskspecs\n\
                   instantiate [ d ] as X\ntopology disksim_iodriver a [ disksim_bus b [] ]\n";
     std::fs::write(dir.path().join("d.parv"), system).unwrap();
     assert_eq!(bus(), 0.1455);
     let whole = read(&dir.path().join("d.parv")).unwrap();
     assert_eq!((whole.name.as_str(), whole.parameters.bus_sector_ms), ("SEAGATE_ST32171W", 0.1455));
+    assert_eq!(whole.parameters.bus_write_sector_ms, 0.0);
+    let slower = system.replace("0.1455", "0.1455, Write block transfer time = 0.2");
+    std::fs::write(dir.path().join("d.parv"), slower).unwrap();
+    assert_eq!((bus(), write_bus()), (0.1455, 0.2));
+}
+
+#[test]
+fn zones_beyond_the_number_of_cylinders_are_believed() {
+    let drive = with(&[("Number of cylinders = 5172", "Number of cylinders = 5171")]).unwrap();
+    assert_eq!(drive.parameters.layout.cylinders, 5172);
+    HardDisk::new(&drive.parameters).unwrap();
+}
+
+#[test]
+fn writes_that_settle_in_less_than_a_read() {
+    let settle = "Add. write settling delay = ";
+    let drive = with(&[(&format!("{settle}0.000000"), &format!("{settle}-0.642"))]).unwrap();
+    assert_eq!(drive.parameters.mechanics.write_settle_ms, -0.642);
+    HardDisk::new(&drive.parameters).unwrap();
+}
+
+#[test]
+fn an_extra_disconnect_of_writes() {
+    let slow = &[
+        ("Fast write level = 1", "Fast write level = 0"),
+        ("Extra write disconnect = 0", "Extra write disconnect = 1"),
+        ("Extradisc command overhead = 0.000000", "Extradisc command overhead = 0.5"),
+        ("Extradisc inter-disconnect delay = 0.000000", "Extradisc inter-disconnect delay = 0.25"),
+        ("Other reselect overhead = 0.000000", "Other reselect overhead = 0.125"),
+        ("Minimum seek delay = 0.000000", "Minimum seek delay = 0.6"),
+    ];
+    let drive = with(slow).unwrap();
+    let overheads = drive.parameters.overheads;
+    let extra = overheads.extra_disconnect.unwrap();
+    assert_eq!((extra.command, extra.pause, extra.reselection), (0.5, 0.25, 0.125));
+    assert_eq!(overheads.least_write_seek, 0.6);
+    assert!(drive.ignored.is_empty());
+    let fast = with(&slow[1..]).unwrap();
+    assert_eq!(fast.ignored, ["Extra write disconnect = 1", "Minimum seek delay = 0.6"]);
 }
