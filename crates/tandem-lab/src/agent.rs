@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::guest;
 use crate::job::Job;
 use crate::record::{Flag, Phase};
 use crate::stage::StageError;
@@ -33,6 +34,19 @@ pub struct Report {
     pub flags: Vec<Flag>,
     /// Why it did not come to its end.
     pub failure: Option<Failure>,
+}
+
+impl Report {
+    /// The report of a run that came to its end.
+    ///
+    /// # Errors
+    /// Why it did not.
+    pub fn whole(self) -> Result<Report, StageError> {
+        match self.failure {
+            Some(Failure { step, reason }) => Err(StageError::Failed { step, reason }),
+            None => Ok(self),
+        }
+    }
 }
 
 /// Why a run did not come to its end.
@@ -68,22 +82,26 @@ pub fn progress_file(out: &Path) -> PathBuf {
 pub fn run(job: &Path, out: &Path) -> io::Result<()> {
     let init = std::process::id() == 1;
     if init {
-        if let Err(error) = crate::guest::begin(out) {
+        if let Err(error) = guest::begin(out) {
             // There may be no console yet; the kernel's log has one.
             let _ = std::fs::write("/dev/kmsg", format!("agent: {error}"));
-            crate::guest::end();
+            guest::end();
         }
     } else {
         die_with_parent()?;
     }
     let done = std::fs::read(job)
         .and_then(|text| serde_json::from_slice(&text).map_err(io::Error::from))
-        .and_then(|job: Job| write(out, &execute(&job, out)));
+        .and_then(|job: Job| {
+            // A guest's kernel is the run's alone.
+            let starved = |error: StageError| error.starved(if init { guest::killed() } else { 0 });
+            write(out, &execute(&job, out, &starved))
+        });
     if init {
         if let Err(error) = &done {
             eprintln!("agent: {error}");
         }
-        crate::guest::end();
+        guest::end();
     }
     done
 }
@@ -98,10 +116,10 @@ fn die_with_parent() -> io::Result<()> {
     Ok(())
 }
 
-fn execute(job: &Job, out: &Path) -> Report {
+fn execute(job: &Job, out: &Path, seen: &dyn Fn(StageError) -> StageError) -> Report {
     let mut report = Report::default();
     if let Err(error) = steps(job, out, &mut report) {
-        report.failure = Some(error.into());
+        report.failure = Some(seen(error).into());
     }
     report
 }
@@ -110,7 +128,11 @@ fn steps(job: &Job, out: &Path, report: &mut Report) -> Result<(), StageError> {
     // Daemons that their parents leave become children of this process, which sees their end.
     let reaper = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     reaper.map_err(|e| StageError::failed("become a reaper of processes", e))?;
-    crate::guest::load(&job.modules)?;
+    if let Some(group) = &job.group {
+        let joined = std::fs::write(group, "0");
+        joined.map_err(|e| StageError::failed(format!("join {}", group.display()), e))?;
+    }
+    guest::load(&job.modules)?;
     let phases = workload::phases(&job.workload)
         .map_err(|e| StageError::failed(format!("workload {}", job.workload.name), e))?;
     let mut agent = Agent::new(job, out, report)?;

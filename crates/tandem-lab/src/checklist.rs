@@ -24,7 +24,7 @@ const OUTLIER: f64 = 3.5;
 /// The machine during a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// Bytes of memory.
+    /// Bytes of memory that the run could fill.
     pub memory: u64,
     /// Pages swapped in or out meanwhile.
     pub swapped: u64,
@@ -41,6 +41,11 @@ impl Machine {
         let memory = figure("/proc/meminfo", "MemTotal:").saturating_mul(1024);
         let swapped = |name| figure("/proc/vmstat", name);
         Machine { memory, swapped: swapped("pswpin ").saturating_add(swapped("pswpout ")) }
+    }
+
+    /// Of which no more than `bound` bytes could be filled.
+    pub fn with(self, bound: Option<u64>) -> Machine {
+        Machine { memory: bound.map_or(self.memory, |bound| bound.min(self.memory)), ..self }
     }
 
     /// From then to now.

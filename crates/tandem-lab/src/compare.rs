@@ -64,6 +64,8 @@ pub struct Row {
     pub scale: String,
     /// The level of every factor.
     pub levels: Levels,
+    /// Bound on memory, in bytes, if there was one.
+    pub memory: Option<u64>,
     /// The phase.
     pub phase: String,
     /// The metric.
@@ -114,6 +116,8 @@ pub struct Configuration {
     pub scale: String,
     /// The level of every factor.
     pub levels: Levels,
+    /// Bound on memory, in bytes, if there was one: with another one it is another configuration.
+    pub memory: Option<u64>,
 }
 
 /// Two sets of results.
@@ -192,8 +196,8 @@ pub fn compare(before: &[Record], after: &[Record], options: &Options) -> Compar
 type Key = (Configuration, String, Metric);
 
 fn configuration(record: &Record) -> Configuration {
-    let Record { study, scale, levels, .. } = record.clone();
-    Configuration { study, scale, levels }
+    let Record { study, scale, levels, memory, .. } = record.clone();
+    Configuration { study, scale, levels, memory }
 }
 
 fn configurations(records: &[Record]) -> BTreeSet<Configuration> {
@@ -216,7 +220,7 @@ fn samples(records: &[Record], metrics: &[Metric]) -> BTreeMap<Key, Vec<f64>> {
 }
 
 fn row(key: &Key, before: &[f64], after: &[f64], level: Level) -> Option<Row> {
-    let (Configuration { study, scale, levels }, phase, metric) = key.clone();
+    let (Configuration { study, scale, levels, memory }, phase, metric) = key.clone();
     let judged = judge(after, before, level);
     let less_one = |interval: Interval| Interval {
         low: interval.low - 1.0,
@@ -228,6 +232,7 @@ fn row(key: &Key, before: &[f64], after: &[f64], level: Level) -> Option<Row> {
         study,
         scale,
         levels,
+        memory,
         phase,
         quantity: quantity(&metric),
         metric,

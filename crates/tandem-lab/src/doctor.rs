@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::known;
 use crate::peer::{self, Lack, Peer, World};
-use crate::stage::program;
+use crate::stage::{group, program};
 use crate::workload::{self, WorkloadSpec};
 
 /// How something stands.
@@ -94,6 +94,7 @@ fn system() -> Vec<Row> {
             Some(peer::UML_PACKAGE),
             "ReiserFS, JFS and others that the running kernel lacks are skipped",
         ),
+        memory(),
         row(
             "tracefs",
             here("/sys/kernel/tracing") || here("/sys/kernel/debug/tracing"),
@@ -108,6 +109,20 @@ fn system() -> Vec<Row> {
             "only the test of the report's page is skipped",
         ),
     ]
+}
+
+/// What bounds memory on the running kernel.
+fn memory() -> Row {
+    let found = group::probe();
+    let without = "runs with a bound on their memory are skipped, but for those in User-Mode Linux";
+    Row {
+        group: "system",
+        what: group::WHAT.to_owned(),
+        state: if found.is_ok() { State::Here } else { State::Missing },
+        without: if found.is_ok() { String::new() } else { without.to_owned() },
+        detail: found.unwrap_or_else(|why| why),
+        packages: Vec::new(),
+    }
 }
 
 fn file_system(peer: &Peer) -> Row {

@@ -21,8 +21,8 @@ pub(crate) use init::{begin, end};
 /// The kernel.
 pub const KERNEL: &str = "linux.uml";
 
-/// The guest's memory, as the kernel's option has it: what is cached in it is not the host's.
-pub const MEMORY: &str = "1024M";
+/// Bytes of a guest's memory where nothing bounds it: what is cached in it is not the host's.
+pub const MEMORY: u64 = 1 << 30;
 
 /// The directories of programs, for the guest's init.
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -43,17 +43,25 @@ pub(crate) struct Guest {
     since: Instant,
 }
 
+/// Processes that the kernel has killed for want of memory since it was started.
+pub(crate) fn killed() -> u64 {
+    let text = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+    count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+}
+
 /// The name of a disk in the guest.
 pub(crate) fn device(at: usize) -> String {
     format!("/dev/ubd{}", char::from(b'a' + (at as u8 & 15)))
 }
 
 impl Guest {
-    /// With the program `tandem` as its init, which is to execute `job`; the files `disks` are its
-    /// disks; its own files go to `dir`.
+    /// With `memory` bytes, and the program `tandem` as its init, which is to execute `job`; the files
+    /// `disks` are its disks; its own files go to `dir`.
     pub fn new(
         tandem: &Path,
         dir: &Path,
+        memory: u64,
         disks: &[&Path],
         job: &Path,
         out: &Path,
@@ -67,7 +75,7 @@ impl Guest {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let mut command =
             vec!["env".to_owned(), format!("LD_PRELOAD={}", text(&shared)), text(&kernel)];
-        command.push(format!("mem={MEMORY}"));
+        command.push(format!("mem={}K", memory >> 10));
         let disks = disks.iter().enumerate();
         command.extend(disks.map(|(at, disk)| format!("ubd{at}={}", text(disk))));
         let fixed = [
@@ -118,7 +126,7 @@ impl Guest {
     /// What a guest's console says of its end.
     pub fn last_words(console: &str) -> String {
         let telling = |line: &&str| {
-            ["Kernel panic", "BUG", "Oops", "agent:", "error:"]
+            ["Kernel panic", "Out of memory", "BUG", "Oops", "agent:", "error:"]
                 .iter()
                 .any(|word| line.contains(word))
         };

@@ -39,6 +39,9 @@ pub struct Job {
     /// Processes of the lab's own beside the agent: those that serve emulated disks.
     #[serde(default)]
     pub lab: Vec<u32>,
+    /// The file of a control group by which the agent joins it, if memory is bounded by one.
+    #[serde(default)]
+    pub group: Option<PathBuf>,
 }
 
 /// A block device of a run.

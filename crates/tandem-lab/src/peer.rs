@@ -65,6 +65,8 @@ pub struct Peer {
     pub external_journal: bool,
     /// The guest's kernel has it.
     pub in_guest: bool,
+    /// Its kernel code keeps metadata in memory that control groups may not be charged for.
+    pub uncharged: bool,
     /// Why it cannot be had at all.
     pub absent: Option<&'static str>,
 }

@@ -8,7 +8,7 @@
 mod select;
 mod space;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
 
 use serde::Serialize;
@@ -46,6 +46,10 @@ pub struct Configuration {
     pub processes: u32,
     /// Size of the disk, in bytes.
     pub size: u64,
+    /// Bound on the memory that a run may fill, in bytes; not in the text that the identity is made
+    /// of where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
 }
 
 impl Configuration {
@@ -74,6 +78,11 @@ pub fn label(levels: &Levels) -> String {
 /// The largest disk of them, in bytes.
 pub fn largest(configurations: &[Configuration]) -> u64 {
     configurations.iter().map(|one| one.size).max().unwrap_or(0)
+}
+
+/// The bounds on memory that they have, in bytes, ascending; none first, if some have none.
+pub fn bounds(configurations: &[Configuration]) -> BTreeSet<Option<u64>> {
+    configurations.iter().map(|one| one.memory).collect()
 }
 
 /// A combination of levels that is not run.
@@ -167,6 +176,7 @@ fn configuration(
     let mut parameters = study.parameters.clone();
     parameters.extend(scale.parameters.clone());
     let filesystem = levels.get("filesystem").cloned().unwrap_or_default();
+    let memory = scale.memory.as_ref().or(study.memory.as_ref());
     let processes = levels.get("processes").map_or(Ok(1), |n| n.parse::<u32>());
     let mut made = Configuration {
         id: String::new(),
@@ -179,12 +189,13 @@ fn configuration(
         parameters,
         processes: processes.map_err(|_| format!("at scale {name}: bad number of processes"))?,
         size: parse_size(&scale.size)?,
+        memory: memory.map(|bound| parse_size(bound)).transpose()?,
         levels,
     };
     for (factor, level) in made.levels.clone() {
         for change in [&study.change, &scale.change] {
             if let Some(change) = change.get(&factor).and_then(|levels| levels.get(&level)) {
-                apply(&mut made, change);
+                apply(&mut made, change)?;
             }
         }
     }
@@ -192,7 +203,7 @@ fn configuration(
     Ok(made)
 }
 
-fn apply(made: &mut Configuration, change: &Change) {
+fn apply(made: &mut Configuration, change: &Change) -> Result<(), String> {
     made.mkfs.extend(change.mkfs.iter().cloned());
     if !change.mount.is_empty() {
         let comma = if made.mount.is_empty() { "" } else { "," };
@@ -205,6 +216,10 @@ fn apply(made: &mut Configuration, change: &Change) {
     if let Some(base) = &change.base {
         made.filesystem.clone_from(base);
     }
+    if let Some(bound) = &change.memory {
+        made.memory = Some(parse_size(bound)?);
+    }
+    Ok(())
 }
 
 /// Of a configuration that has none yet.

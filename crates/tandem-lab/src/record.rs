@@ -23,6 +23,9 @@ pub struct Record {
     pub scale: String,
     /// What was set.
     pub levels: Levels,
+    /// Bound on the memory that the run could fill, in bytes; none: the machine's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
     /// From 1.
     pub repetition: u32,
     /// The place in the order in which the runs were made, from 1.

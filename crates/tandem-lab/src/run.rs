@@ -226,7 +226,7 @@ impl<'r> Runner<'r> {
             return stage::clean(&self.work).map_err(RunError::Left);
         }
         let (status, mut executed) = self.judge(configuration, ended);
-        let machine = Machine::since(before);
+        let machine = Machine::since(before).with(executed.memory);
         executed.flags.extend(checklist::judge(&executed.phases, machine));
         executed.flags.extend(self.options.beside.then(beside));
         self.relative(&mut executed.phases);
@@ -237,6 +237,7 @@ impl<'r> Runner<'r> {
             study: study.name.clone(),
             scale: scale.to_owned(),
             levels: configuration.levels.clone(),
+            memory: configuration.memory,
             repetition,
             order: self.order,
             seed: run.seed,
@@ -280,6 +281,7 @@ impl<'r> Runner<'r> {
             mount: configuration.mount.clone(),
             workload: spec,
             size: configuration.size,
+            memory: configuration.memory,
             work: self.work.clone(),
             traces: traces.clone(),
         };

@@ -5,6 +5,7 @@
 
 mod cut;
 mod emulator;
+pub(crate) mod group;
 mod layout;
 mod loops;
 pub(crate) mod mounts;
@@ -39,6 +40,9 @@ pub struct Setup {
     pub workload: WorkloadSpec,
     /// Size of the disk, in bytes; of Tandem's two devices together.
     pub size: u64,
+    /// Bound on the memory that everything but the emulated disk may fill, caches included, in bytes;
+    /// none: the machine's, or [`crate::guest::MEMORY`] in a guest.
+    pub memory: Option<u64>,
     /// A directory for images, mount points and scratch files, on a file system with room for them.
     pub work: PathBuf,
     /// A directory for the traces of this run.
@@ -54,6 +58,8 @@ pub struct Executed {
     pub phases: Vec<Phase>,
     /// What was wrong with it: `warm`, `lost-events`.
     pub flags: Vec<Flag>,
+    /// Bytes of memory that could be filled, if not all of the machine's: the bound, or a guest's.
+    pub memory: Option<u64>,
 }
 
 /// A run that did not come to its end.
@@ -82,6 +88,20 @@ impl StageError {
     pub fn failed(step: impl Into<String>, reason: impl ToString) -> StageError {
         StageError::Failed { step: step.into(), reason: reason.to_string() }
     }
+
+    /// What became of a step when the kernel killed so many of the run's processes for want of
+    /// memory; without one, what it was.
+    pub(crate) fn starved(self, killed: u64) -> StageError {
+        let StageError::Failed { step, reason } = self else { return self };
+        if killed == 0 {
+            return StageError::Failed { step, reason };
+        }
+        let reason = format!(
+            "out of memory: the kernel killed {killed} of the run's processes; it needs more than it \
+             may fill (`memory` in the study). {reason}"
+        );
+        StageError::Failed { step, reason }
+    }
 }
 
 /// Set it, from a signal's handler say, and the run under way is ended and taken down; it stays set.
@@ -94,9 +114,10 @@ fn is_cancelled() -> bool {
     cancelled().load(Ordering::Relaxed)
 }
 
-/// Takes down what a run in the work directory `work` has left: processes, mounts, loop devices,
-/// images. Nothing else is touched: a process must be the one that was noted (same number, same
-/// start), a mount must lie in `work`, a loop device over a file in it. What `scratch` holds stays.
+/// Takes down what a run in the work directory `work` has left: processes, its control group, mounts,
+/// loop devices, images. Nothing else is touched: a process must be the one that was noted (same
+/// number, same start) or in the group, a mount must lie in `work`, a loop device over a file in it.
+/// What `scratch` holds stays.
 ///
 /// # Errors
 /// What cannot be taken down.

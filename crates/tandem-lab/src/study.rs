@@ -15,6 +15,10 @@ pub use level::{level, parse_size};
 pub use shipped::shipped;
 pub use source::{Given, Problem, StudyError};
 
+/// The least bound on memory, in bytes: what the agent, a worker, a file system's daemon or a guest's
+/// kernel need, with some left to cache in.
+pub const LEAST_MEMORY: u64 = 64 << 20;
+
 /// A study, as its file has it (TOML; documented in `docs/lab.md`).
 ///
 /// Factors that the lab knows: `filesystem`, `placement` (of the journal or of Tandem's metadata:
@@ -39,6 +43,10 @@ pub struct Study {
     /// The workload's parameters, whatever the scale.
     #[serde(default)]
     pub parameters: BTreeMap<String, toml::Value>,
+    /// Bound on the memory that a run may fill, caches included, in bytes or as `256M`, at least
+    /// [`LEAST_MEMORY`]; without one, the machine's.
+    #[serde(default)]
+    pub memory: Option<String>,
     /// Factors and their levels.
     pub factors: BTreeMap<String, Vec<toml::Value>>,
     /// What a level changes: `[change.mechanism.no-prefetch] mount = "prefetch=0"`.
@@ -70,6 +78,8 @@ pub struct Change {
     pub mount: String,
     /// Parameters of the workload.
     pub parameters: BTreeMap<String, toml::Value>,
+    /// Another bound on memory, as [`Study::memory`].
+    pub memory: Option<String>,
     /// Another workload than the study's.
     pub workload: Option<String>,
     /// The file system whose mkfs and mount are used, for a level of `filesystem` that the lab does
@@ -103,6 +113,9 @@ pub struct Scale {
     pub most: Option<u32>,
     /// Size of the file system's device, in bytes or as `2G`.
     pub size: String,
+    /// Bound on memory, as [`Study::memory`].
+    #[serde(default)]
+    pub memory: Option<String>,
     /// The workload's parameters.
     #[serde(default)]
     pub parameters: BTreeMap<String, toml::Value>,

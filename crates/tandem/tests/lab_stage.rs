@@ -1,5 +1,8 @@
 //! Runs of the lab, small ones: real devices, real file systems, another kernel. Root only.
 
+#[path = "lab_stage/memory.rs"]
+mod memory;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -28,6 +31,7 @@ fn setup(filesystem: &str, levels: &[(&str, &str)], work: &Path) -> Setup {
         mount: String::new(),
         workload: WorkloadSpec { name: "io-bound".into(), parameters, processes: 2, seed: 1 },
         size: 1 << 30,
+        memory: None,
         work: work.to_owned(),
         traces: work.join("traces"),
     }
@@ -224,13 +228,16 @@ fn mkfs_fails() {
 fn victim() {
     let Some(work) = std::env::var_os(WORK).map(PathBuf::from) else { return };
     let what = std::env::var(VICTIM).unwrap();
-    let (filesystem, world) = what.split_once(' ').unwrap();
-    let mut setup = setup(filesystem, &[DISK, ("world", world)], &work);
+    let mut words = what.split(' ');
+    let mut next = || words.next().unwrap();
+    let mut setup = setup(next(), &[DISK, ("world", next())], &work);
+    setup.memory = next().parse().ok().filter(|bound| *bound > 0);
     setup.workload.parameters.insert("count".into(), toml::Value::Integer(3_000_000));
     let _ = stage::execute_as(Path::new(TANDEM), &setup, &|_| ());
 }
 
-fn kill(filesystem: &str, world: World) {
+/// Kills a run under way, after `look` was given its work directory.
+fn kill(filesystem: &str, world: World, memory: Option<u64>, look: &dyn Fn(&Path)) {
     if !root() || !peer::find(filesystem).unwrap().lacks(world).is_empty() {
         eprintln!("skipped: {filesystem} in {}", world.name());
         return;
@@ -239,7 +246,7 @@ fn kill(filesystem: &str, world: World) {
     let mut lab = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "victim", "--ignored"])
         .env(WORK, work.path())
-        .env(VICTIM, format!("{filesystem} {}", world.name()))
+        .env(VICTIM, format!("{filesystem} {} {}", world.name(), memory.unwrap_or(0)))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -251,6 +258,7 @@ fn kill(filesystem: &str, world: World) {
         std::thread::sleep(Duration::from_millis(10));
     }
     std::thread::sleep(Duration::from_millis(500));
+    look(work.path());
     lab.kill().unwrap();
     lab.wait().unwrap();
     stage::clean(work.path()).unwrap();
@@ -260,11 +268,11 @@ fn kill(filesystem: &str, world: World) {
 
 #[test]
 fn killed() {
-    kill("ext4", World::Host);
-    kill("tandem", World::Host);
+    kill("ext4", World::Host, None, &|_| ());
+    kill("tandem", World::Host, None, &|_| ());
 }
 
 #[test]
 fn killed_with_a_guest() {
-    kill("jfs", World::Uml);
+    kill("jfs", World::Uml, None, &|_| ());
 }

@@ -29,6 +29,16 @@ fn each_rule_is_seen() {
     assert_eq!(judge(&[aside], MACHINE), []);
 }
 
+#[test]
+fn what_fits_is_judged_by_the_bound() {
+    let phases = [phase(60.0, false, 256 << 20)];
+    assert_eq!(rules(&judge(&phases, MACHINE.with(None))), ["fits-memory"]);
+    assert_eq!(judge(&phases, MACHINE.with(Some(64 << 20))), []);
+    let flags = judge(&[phase(60.0, false, 63 << 20)], MACHINE.with(Some(64 << 20)));
+    assert!(flags[0].text.contains("memory (64 MiB)"), "{flags:?}");
+    assert_eq!(MACHINE.with(Some(1 << 40)), MACHINE);
+}
+
 fn runs(values: &[f64]) -> Vec<Record> {
     let record = |(at, value): (usize, &f64)| Record {
         schema: SCHEMA,
@@ -36,6 +46,7 @@ fn runs(values: &[f64]) -> Vec<Record> {
         study: "s".into(),
         scale: "quick".into(),
         levels: Levels::from([("filesystem".into(), "ext2".into())]),
+        memory: None,
         repetition: 1,
         order: 1,
         seed: 1,

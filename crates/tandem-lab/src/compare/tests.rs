@@ -8,6 +8,7 @@ fn runs(filesystem: &str, seconds: &[f64]) -> Vec<Record> {
         study: "s".into(),
         scale: "quick".into(),
         levels: [("filesystem".to_owned(), filesystem.to_owned())].into(),
+        memory: None,
         repetition: at as u32 + 1,
         order: at as u32 + 1,
         seed: 1,
@@ -122,4 +123,20 @@ fn text_has_the_rows_that_differ() {
         some.contains("1 regressed, 2 no difference shown (95 % together over 3 comparisons"),
         "{some}"
     );
+}
+
+#[test]
+fn other_bounds_on_memory_are_not_compared() {
+    let before = runs("ext4", &[1.0, 1.1, 1.2]);
+    let mut after = before.clone();
+    after.iter_mut().for_each(|record| record.memory = Some(256 << 20));
+    let compared = compare(&before, &after, &Options::default());
+    assert!(compared.rows.is_empty());
+    let text = compared.text(false);
+    assert!(
+        text.contains("second set: s quick: filesystem ext4, with at most 256 MiB of memory."),
+        "{text}"
+    );
+    let same = compare(&after, &after, &Options::default());
+    assert_eq!(same.rows[0].memory, Some(256 << 20));
 }

@@ -124,7 +124,10 @@ fn of_runs(runs: &Runs, which: &str) -> String {
 }
 
 fn of_configuration(one: &Configuration) -> String {
-    format!("{} {}: {}", one.study, one.scale, text::levels(&one.levels))
+    let bound = one.memory.map_or_else(String::new, |bound| {
+        format!(", with at most {} MiB of memory", text::amount((bound >> 20) as f64))
+    });
+    format!("{} {}: {}{bound}", one.study, one.scale, text::levels(&one.levels))
 }
 
 fn counts(comparison: &Comparison) -> String {

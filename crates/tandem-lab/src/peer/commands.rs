@@ -22,6 +22,8 @@ pub struct Asked<'a> {
     pub second: Option<&'a Path>,
     /// Bytes of the journal, if they are to be the same wherever it lies.
     pub journal: Option<u64>,
+    /// Bytes of memory that the file system and its users may fill, if not all of the machine's.
+    pub memory: Option<u64>,
     /// More arguments of mkfs.
     pub mkfs: &'a [String],
     /// More mount options.
@@ -61,7 +63,7 @@ pub fn commands(asked: &Asked<'_>) -> Commands {
             let mut mkfs = words([&program, "mkfs", "--force", meta, "--data", &device]);
             mkfs.extend_from_slice(asked.mkfs);
             let mut mount = words([&program, "mount", meta, &dir, "--data", &device]);
-            push_options(&mut mount, &[asked.mount]);
+            push_options(&mut mount, &[&cache(asked), asked.mount]);
             unmount = words([&program, "umount", &dir]);
             (vec![mkfs], mount)
         }
@@ -97,6 +99,14 @@ pub fn commands(asked: &Asked<'_>) -> Commands {
         _ => mount,
     };
     Commands { mkfs, mount, unmount }
+}
+
+/// Tandem's own cache, which kernels' file systems have in what memory is free: a quarter of what may
+/// be filled, but no more than it has without being told.
+fn cache(asked: &Asked<'_>) -> String {
+    const USUAL: u64 = 256 << 20;
+    let share = asked.memory.map(|memory| memory / 4).filter(|share| *share < USUAL);
+    share.map_or_else(String::new, |share| format!("cache={}M", share >> 20))
 }
 
 /// mount(8)'s.

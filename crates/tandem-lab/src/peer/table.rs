@@ -12,6 +12,7 @@ const NONE: Peer = Peer {
     daemons: &[],
     external_journal: false,
     in_guest: true,
+    uncharged: false,
     absent: None,
 };
 
@@ -49,6 +50,7 @@ pub const ALL: &[Peer] = &[
         kernel: "xfs",
         tools: &[Tool { program: "mkfs.xfs", package: "xfsprogs" }],
         external_journal: true,
+        uncharged: true,
         ..NONE
     },
     Peer {
@@ -56,6 +58,7 @@ pub const ALL: &[Peer] = &[
         title: "Btrfs",
         kernel: "btrfs",
         tools: &[Tool { program: "mkfs.btrfs", package: "btrfs-progs" }],
+        uncharged: true,
         ..NONE
     },
     Peer {

@@ -9,6 +9,7 @@ fn asked(name: &str, second: Option<&Path>, journal: Option<u64>) -> Commands {
         device: Path::new("/dev/a"),
         second,
         journal,
+        memory: None,
         mkfs: &[],
         mount: "noatime",
         dir: Path::new("/m"),
@@ -28,6 +29,29 @@ fn everything_has_commands() {
             assert!(own || tool, "{}: {} is no tool of its", peer.name, command[0]);
         }
     }
+}
+
+#[test]
+fn a_cache_of_its_own_fits_the_bound() {
+    let mount = |memory, mount: &str| {
+        let asked = Asked {
+            peer: find("tandem").unwrap(),
+            program: Path::new("/bin/tandem"),
+            device: Path::new("/dev/a"),
+            second: None,
+            journal: None,
+            memory,
+            mkfs: &[],
+            mount,
+            dir: Path::new("/m"),
+        };
+        commands(&asked).mount.join(" ")
+    };
+    assert!(mount(Some(64 << 20), "").ends_with("-o cache=16M"));
+    // The last one counts.
+    assert!(mount(Some(64 << 20), "cache=8M").ends_with("-o cache=16M,cache=8M"));
+    assert!(!mount(Some(2 << 30), "").contains("cache"));
+    assert!(!mount(None, "").contains("cache"));
 }
 
 #[test]

@@ -79,6 +79,61 @@ fn identities_are_distinct_and_stay() {
 }
 
 #[test]
+fn the_last_bound_on_memory_counts() {
+    let given = |text: &str| planned(&Given::parse("small.toml", text).unwrap().study, "quick").0;
+    let bounds = |text: &str| -> Vec<(String, Option<u64>)> {
+        let of = |one: &Configuration| (one.levels["load"].clone(), one.memory.map(|b| b >> 20));
+        given(text).iter().filter(|one| one.filesystem == "ext2").map(of).collect()
+    };
+    let each = |none, some| vec![("none".to_owned(), none), ("some".to_owned(), some)];
+    assert_eq!(bounds(STUDY), each(None, None));
+    let text = STUDY.replace("parameters = { count = 20 }", "memory = \"1G\"");
+    assert_eq!(bounds(&text), each(Some(1024), Some(1024)));
+    let text = text.replace("[scale.quick]", "[scale.quick]\nmemory = \"512M\"");
+    assert_eq!(bounds(&text), each(Some(512), Some(512)));
+    let text = text.replace("[change.load.some]", "[change.load.some]\nmemory = \"256M\"");
+    assert_eq!(bounds(&text), each(Some(512), Some(256)));
+    let text = text.replace("[scale.full]", "change.load.some.memory = \"64M\"\n[scale.full]");
+    assert_eq!(bounds(&text), each(Some(512), Some(64)));
+    assert_eq!(super::bounds(&given(&text)), [64, 512].map(|mib| Some(mib << 20)).into());
+}
+
+#[test]
+fn memory_is_a_part_of_the_identity() {
+    let mut study = study();
+    let ids = |study: &Study| -> Vec<String> {
+        planned(study, "full").0.into_iter().map(|one| one.id).collect()
+    };
+    let before = ids(&study);
+    // As it was before there were bounds: those runs count on.
+    assert_eq!(before[0], "4d889e96985e");
+    study.memory = Some("256M".to_owned());
+    let bounded = ids(&study);
+    study.memory = Some("257M".to_owned());
+    for ((before, bounded), other) in before.iter().zip(&bounded).zip(ids(&study)) {
+        assert!(before != bounded && *bounded != other);
+    }
+}
+
+#[test]
+fn memory_that_may_be_filled_is_needed() {
+    let mut study = study();
+    let need = |study: &Study| Selected::new(study, "quick", &[]).unwrap().need().memory >> 20;
+    assert_eq!(need(&study), 256);
+    study.memory = Some("64M".to_owned());
+    assert_eq!(need(&study), 256 + 64);
+    // More than any machine has bounds nothing.
+    study.memory = Some("999T".to_owned());
+    assert_eq!(need(&study), 256);
+    study.memory = Some("64M".to_owned());
+    let uml = toml::Value::String("uml".to_owned());
+    study.factors.insert("world".to_owned(), vec![uml]);
+    assert_eq!(need(&study), 256 + 64);
+    study.memory = None;
+    assert_eq!(need(&study), 256 + 1024);
+}
+
+#[test]
 fn shipped_studies_can_be_planned() {
     for (name, text) in shipped() {
         let study = Given::parse(name, text).unwrap_or_else(|error| panic!("{error}")).study;

@@ -53,6 +53,7 @@ mod tests {
             study: "s".into(),
             scale: "quick".into(),
             levels: Levels::new(),
+            memory: None,
             repetition: 1,
             order: 1,
             seed: 1,

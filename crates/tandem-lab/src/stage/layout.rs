@@ -185,6 +185,7 @@ mod tests {
             mount: String::new(),
             workload: WorkloadSpec { name, parameters, processes: 1, seed: 1 },
             size: 2 << 30,
+            memory: None,
             work: PathBuf::new(),
             traces: PathBuf::new(),
         };

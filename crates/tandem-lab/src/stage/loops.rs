@@ -26,6 +26,22 @@ impl Loop {
         Ok(device)
     }
 
+    /// Fails if the kernel caches what lies under the device: no bound on memory would hold for that.
+    pub fn uncached(&self) -> Result<(), StageError> {
+        let file = self.sys().join("loop/dio");
+        match std::fs::read_to_string(&file) {
+            Ok(direct) if direct.trim() == "1" => Ok(()),
+            said => {
+                let reason = format!(
+                    "no direct I/O ({} says {said:?}), and so a cache that no bound on memory holds \
+                     for; --work on another file system may help",
+                    file.display()
+                );
+                Err(StageError::failed(self.path.display().to_string(), reason))
+            }
+        }
+    }
+
     /// `/dev/loop3`.
     pub fn path(&self) -> &Path {
         &self.path

@@ -59,9 +59,39 @@ fn real(dir: &Path) -> PathBuf {
 
 /// Where something is mounted, in the order in which it was.
 fn mounts() -> Vec<PathBuf> {
+    table().into_iter().map(|mount| mount.point).collect()
+}
+
+/// A line of the table.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Mount {
+    /// Which directory of the file system is mounted.
+    pub root: PathBuf,
+    /// Where.
+    pub point: PathBuf,
+    /// The file system's type.
+    pub kind: String,
+    /// Its own options, with commas between.
+    pub options: String,
+}
+
+/// The table, in the order in which mounts were made.
+pub(crate) fn table() -> Vec<Mount> {
     let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let lines = table.split(|&byte| byte == b'\n');
-    lines.filter_map(|line| line.split(|&byte| byte == b' ').nth(4)).map(unescape).collect()
+    table.split(|&byte| byte == b'\n').filter_map(parse).collect()
+}
+
+/// A line as proc_pid_mountinfo(5) has it; a hyphen ends a number of fields that are optional.
+fn parse(line: &[u8]) -> Option<Mount> {
+    let fields: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
+    let hyphen = fields.iter().skip(6).position(|field| *field == b"-")? + 6;
+    let text = |at: usize| Some(String::from_utf8_lossy(fields.get(at)?).into_owned());
+    Some(Mount {
+        root: unescape(fields[3]),
+        point: unescape(fields[4]),
+        kind: text(hyphen + 1)?,
+        options: text(hyphen + 3)?,
+    })
 }
 
 /// Undoes the kernel's `\040` for a space, and the like.
@@ -86,6 +116,17 @@ fn unescape(field: &[u8]) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_the_table() {
+        let line =
+            b"35 31 0:32 /a /sys/fs/my\\040cgroup rw,relatime shared:9 - cgroup cgroup rw,memory";
+        let (root, point) = ("/a".into(), "/sys/fs/my cgroup".into());
+        let (kind, options) = ("cgroup".to_owned(), "rw,memory".to_owned());
+        assert_eq!(parse(line), Some(Mount { root, point, kind, options }));
+        assert_eq!(parse(b""), None);
+        assert!(table().iter().any(|mount| mount.kind == "proc"));
+    }
 
     #[test]
     fn escapes() {

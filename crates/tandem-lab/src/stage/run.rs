@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use super::group::{self, Group};
 use super::layout::{Layout, Place};
 use super::store::Open;
 use super::{Executed, Setup, StageError, cut, is_cancelled, program, trail};
@@ -14,6 +15,7 @@ use crate::agent::{self, Report};
 use crate::guest::{self, Guest};
 use crate::job::{BlockDevice, Job};
 use crate::peer::{self, Asked, Peer, World};
+use crate::record::Flag;
 use crate::workload;
 
 /// How often it is looked whether the agent is done.
@@ -73,24 +75,23 @@ impl Run<'_> {
         self.room(&work)?;
         let dir = directory(&trail::stage_dir(&work))?;
         (self.progress)("devices");
+        let bound = self.setup.memory.filter(|_| self.world == World::Host);
+        let group = bound.map(|bound| Group::new(&dir, bound)).transpose()?;
         let mut stores = Vec::new();
         for store in &self.layout.stores {
-            stores.push(Open::new(self.tandem, store, &dir, self.world)?);
+            stores.push(Open::new(self.tandem, store, &dir, self.world, bound.is_some())?);
         }
         let (file, out) = (dir.join("job.json"), dir.join("report.json"));
         let guest = match self.world {
             World::Host => None,
             World::Uml => Some(self.guest(&mut stores, &dir, &file, &out)?),
         };
-        let job = self.job(&dir, &scratch, &stores);
-        let report = self.agent(&dir, &job, (&file, &out), guest.as_ref())?;
-        if let Some(failure) = report.failure {
-            return Err(StageError::Failed { step: failure.step, reason: failure.reason });
-        }
+        let job = self.job(&dir, &scratch, &stores, group.as_ref());
+        let report = self.agent(&dir, &job, (&file, &out), guest.as_ref());
+        let report = group::whole(report, group.as_ref())?;
+        let mut done = self.executed(report, guest.as_ref(), group.as_ref());
+        drop(group);
         (self.progress)("traces");
-        let mut done =
-            Executed { commands: report.commands, phases: report.phases, flags: report.flags };
-        done.commands.splice(0..0, guest.iter().map(|guest| program::shown(&guest.command)));
         for open in stores {
             let store = open.store.clone();
             if let Some((marks, trace)) = open.close()? {
@@ -98,6 +99,35 @@ impl Run<'_> {
             }
         }
         Ok(done)
+    }
+
+    /// What the agent reports, and what it cannot know.
+    fn executed(&self, report: Report, guest: Option<&Guest>, group: Option<&Group>) -> Executed {
+        let Report { mut commands, phases, mut flags, .. } = report;
+        let guest = guest.into_iter().map(|guest| program::shown(&guest.command));
+        let bound = group.into_iter().flat_map(Group::commands);
+        commands.splice(0..0, guest.chain(bound));
+        flags.extend(group.and_then(|_| self.beyond()));
+        Executed { commands, phases, flags, memory: self.memory() }
+    }
+
+    /// Bytes of memory that the run may fill, if not all of the machine's.
+    fn memory(&self) -> Option<u64> {
+        match self.world {
+            World::Host => self.setup.memory,
+            World::Uml => Some(self.setup.memory.unwrap_or(guest::MEMORY)),
+        }
+    }
+
+    /// Says so when a control group bounds less than what is cached.
+    fn beyond(&self) -> Option<Flag> {
+        let text = format!(
+            "{} keeps metadata in memory that the kernel may charge to nobody: the bound holds for \
+             files' contents, not for those",
+            self.peer.title
+        );
+        let rule = "beyond-bound".to_owned();
+        self.peer.uncharged.then_some(Flag { rule, phase: None, text })
     }
 
     /// Is there room for what may be written?
@@ -140,10 +170,11 @@ impl Run<'_> {
         }
         let files: Vec<&Path> =
             stores.iter().flat_map(|open| open.files.iter().map(PathBuf::as_path)).collect();
-        Guest::new(self.tandem, dir, &files, job, out)
+        let memory = self.memory().unwrap_or(guest::MEMORY);
+        Guest::new(self.tandem, dir, memory, &files, job, out)
     }
 
-    fn job(&self, dir: &Path, scratch: &Path, stores: &[Open]) -> Job {
+    fn job(&self, dir: &Path, scratch: &Path, stores: &[Open], group: Option<&Group>) -> Job {
         let mut devices = BTreeMap::new();
         for open in stores {
             for (part, path) in open.store.parts.iter().zip(&open.devices) {
@@ -159,6 +190,7 @@ impl Run<'_> {
             device: path("data").or(path("disk")).unwrap_or(Path::new("")),
             second: path("metadata").or(path("journal")),
             journal: self.layout.journal,
+            memory: self.memory(),
             mkfs: &self.setup.mkfs,
             mount: &self.setup.mount,
             dir: &mount_point,
@@ -183,6 +215,7 @@ impl Run<'_> {
                 World::Host => emulators().map(|disk| disk.pid()).collect(),
                 World::Uml => Vec::new(),
             },
+            group: group.map(Group::members),
             devices,
         }
     }

@@ -1,8 +1,10 @@
 //! Images, the disks that they are, and the devices over those.
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FallocateFlags, fallocate, fstatfs};
 use rustix::mount::MountFlags;
 
 use super::StageError;
@@ -10,6 +12,9 @@ use super::emulator::Emulator;
 use super::layout::{Place, Store};
 use super::loops::Loop;
 use crate::peer::World;
+
+/// What statfs(2) says of a file system in memory.
+const TMPFS: rustix::fs::FsWord = 0x0102_1994;
 
 /// A store that is there; taken down at the end, devices before the disk.
 pub(super) struct Open {
@@ -25,16 +30,22 @@ pub(super) struct Open {
 
 impl Open {
     /// Makes the image in `dir`, and what lies over it: for the running kernel loop devices, for a
-    /// guest nothing; its devices are named there.
-    pub fn new(tandem: &Path, store: &Store, dir: &Path, world: World) -> Result<Open, StageError> {
+    /// guest nothing; its devices are named there. With `bounded`, memory is bounded by a control
+    /// group, and nothing of the disk may be charged to it or be cached beside it.
+    pub fn new(
+        tandem: &Path,
+        store: &Store,
+        dir: &Path,
+        world: World,
+        bounded: bool,
+    ) -> Result<Open, StageError> {
         let name = store.parts.join("-");
         let memory = match store.place {
             Place::Ram => Some(Memory::mount(&dir.join(format!("{name}.ram")), store.size)?),
             _ => None,
         };
         let image = memory.as_ref().map_or(dir, |memory| &memory.dir).join(format!("{name}.img"));
-        File::create_new(&image)
-            .and_then(|file| file.set_len(store.size))
+        let in_memory = create(&image, store, bounded)
             .map_err(|e| StageError::failed(format!("create {}", image.display()), e))?;
         let emulator = match store.place {
             Place::Drive(_) => Some(Emulator::start(tandem, store, dir, &image)?),
@@ -45,7 +56,11 @@ impl Open {
         let loops = match world {
             World::Host => {
                 let attach = |file: &PathBuf| Loop::attach(file, memory.is_some());
-                files.iter().map(attach).collect::<Result<Vec<_>, _>>()?
+                let loops = files.iter().map(attach).collect::<Result<Vec<_>, _>>()?;
+                if bounded && !in_memory {
+                    loops.iter().try_for_each(Loop::uncached)?;
+                }
+                loops
             }
             World::Uml => Vec::new(),
         };
@@ -62,6 +77,19 @@ impl Open {
             .map_err(|e| StageError::failed(format!("read {}", path.display()), e))?;
         Ok(Some((marks, emulator.end()?)))
     }
+}
+
+/// Makes an image. Does the kernel have it, and no emulated disk, in memory?
+fn create(image: &Path, store: &Store, bounded: bool) -> io::Result<bool> {
+    let file = File::create_new(image)?;
+    file.set_len(store.size)?;
+    let served = matches!(store.place, Place::Drive(_));
+    let in_memory = !served && fstatfs(&file)?.f_type == TMPFS;
+    if in_memory && bounded {
+        // The kernel would charge each page to whoever first makes a request for it.
+        fallocate(&file, FallocateFlags::empty(), 0, store.size)?;
+    }
+    Ok(in_memory)
 }
 
 /// A file system in memory, for images that lie there.

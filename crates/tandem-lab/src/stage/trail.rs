@@ -1,7 +1,7 @@
 //! What a run leaves when it is killed, and taking that down.
 //!
 //! Loop devices and mounts are found by where they lie. Processes are not: their numbers and when
-//! they started are written down as soon as they are there.
+//! they started are written down as soon as they are there; the places of a control group, before.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,11 +10,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-use super::{StageError, loops, mounts};
+use super::{StageError, group, loops, mounts};
 use crate::measure::Process;
 
 /// How long a killed process may take to be gone.
 const END: Duration = Duration::from_secs(10);
+
+/// The file, in the stage's directory, of [`note_groups`].
+const GROUPS: &str = "groups";
 
 /// The directory, within the work directory, in which everything of a run lies.
 pub(super) fn stage_dir(work: &Path) -> PathBuf {
@@ -42,6 +45,17 @@ pub(crate) fn note(dir: &Path, pid: u32) -> Result<(), StageError> {
     noted.map_err(|e| fail(&path, e))
 }
 
+/// Notes where the run's control group is to be made.
+pub(super) fn note_groups(dir: &Path, places: &[PathBuf]) -> Result<(), StageError> {
+    let path = dir.join(GROUPS);
+    let lines = places.iter().map(|place| format!("{}\n", place.display()));
+    let noted = File::create(&path).and_then(|mut file| {
+        file.write_all(lines.collect::<String>().as_bytes())?;
+        file.sync_data()
+    });
+    noted.map_err(|e| fail(&path, e))
+}
+
 fn fail(path: &Path, error: std::io::Error) -> StageError {
     StageError::failed(path.display().to_string(), error)
 }
@@ -53,6 +67,8 @@ pub(super) fn clean(work: &Path) -> Result<(), StageError> {
     for noted in noted.lines().filter_map(parse) {
         end(noted)?;
     }
+    let groups = std::fs::read_to_string(dir.join(GROUPS)).unwrap_or_default();
+    groups.lines().try_for_each(|place| group::remove(Path::new(place)))?;
     // What is mounted may lie on a loop device, and that on something that is mounted.
     for _ in 0..3 {
         mounts::unmount_all(&dir.join("mnt"));
@@ -97,7 +113,8 @@ fn end(noted: Noted) -> Result<(), StageError> {
     }
 }
 
-fn kill(pid: u32) {
+/// Kills a process.
+pub(super) fn kill(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = rustix::process::kill_process(pid, Signal::KILL);
     }

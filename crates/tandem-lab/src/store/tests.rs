@@ -10,6 +10,7 @@ fn record(id: &str, order: u32) -> Record {
         study: "s".to_owned(),
         scale: "quick".to_owned(),
         levels: Levels::new(),
+        memory: None,
         repetition: 1,
         order,
         seed: 7,

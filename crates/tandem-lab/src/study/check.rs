@@ -7,7 +7,7 @@ mod scales;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::source::{Problem, Source};
-use super::{Study, level};
+use super::{LEAST_MEMORY, Study, level, parse_size};
 use crate::known;
 
 /// Levels of every factor, as text.
@@ -53,6 +53,22 @@ impl Checker<'_> {
         }
         let workload = &self.study.workload;
         self.workload(&["workload"], workload);
+        self.memory(&[], self.study.memory.as_deref());
+    }
+
+    /// A bound on memory in the table `at`.
+    fn memory(&mut self, at: &[&str], bound: Option<&str>) {
+        let key = [at, &["memory"]].concat();
+        match bound.map(parse_size) {
+            None => {}
+            Some(Err(text)) => self.wrong(&key, text),
+            Some(Ok(bytes)) if bytes < LEAST_MEMORY => {
+                let least = LEAST_MEMORY >> 20;
+                let text = format!("too little for the programs themselves; {least}M or more");
+                self.wrong(&key, text);
+            }
+            Some(Ok(_)) => {}
+        }
     }
 
     fn workload(&mut self, key: &[&str], name: &str) {

@@ -200,6 +200,7 @@ fn record(study: &str, levels: &[(&str, &str)], repetition: u32, seed: u64) -> R
         study: study.to_owned(),
         scale: "quick".to_owned(),
         levels,
+        memory: None,
         repetition,
         order: (seed % 97) as u32 + 1,
         seed,

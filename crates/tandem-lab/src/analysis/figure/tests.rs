@@ -30,6 +30,7 @@ fn run(filesystem: &str, processes: u32, repetition: u32, seconds: f64) -> Recor
         study: "s".into(),
         scale: "quick".into(),
         levels: levels.map(|(factor, level)| (factor.to_owned(), level)).into(),
+        memory: None,
         repetition,
         order: repetition,
         seed: 1,

@@ -32,6 +32,7 @@ fn records(mean: impl Fn(&str, u32) -> f64) -> Vec<Record> {
                     study: "s".into(),
                     scale: "quick".into(),
                     levels: levels.map(|(factor, level)| (factor.to_owned(), level)).into(),
+                    memory: None,
                     repetition,
                     order: repetition,
                     seed: 1,

@@ -1,6 +1,6 @@
 //! What a study asks, what was run, what was left out and why.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 
@@ -37,6 +37,7 @@ fn facts(of: &StudyResults) -> Markup {
                     "; " @if low == high { (low) } @else { (low) " to " (high) } " of each configuration"
                 }
             }
+            @if let Some(bounds) = memory(of) { dt { "Memory" } dd { "at most " (bounds) ", caches included" } }
             @for (factor, levels) in of.levels() {
                 dt { (factor) } dd { (levels.join(", ")) }
             }
@@ -47,6 +48,16 @@ fn facts(of: &StudyResults) -> Markup {
             }
         }
     }
+}
+
+/// The bounds on memory that runs had; none if none had one.
+fn memory(of: &StudyResults) -> Option<String> {
+    let bounds: BTreeSet<_> = of.records.iter().map(|record| record.memory).collect();
+    bounds.last().copied().flatten()?;
+    let text = |bound: Option<u64>| {
+        bound.map_or("the machine's".to_owned(), |bytes| format!("{} MiB", bytes >> 20))
+    };
+    Some(bounds.into_iter().map(text).collect::<Vec<_>>().join(" or "))
 }
 
 fn count(of: &StudyResults, is: fn(&Status) -> bool) -> usize {

@@ -74,6 +74,7 @@ impl Checker<'_> {
                 let key = [&key[..], &[level]].concat();
                 if self.level_of(&key, factors, factor, level) {
                     self.base(&key, factor, change);
+                    self.memory(&key, change.memory.as_deref());
                 }
             }
         }

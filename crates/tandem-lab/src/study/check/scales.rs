@@ -13,6 +13,7 @@ impl Checker<'_> {
             let before = self.problems.len();
             self.repetitions(name, scale);
             self.size(name, scale);
+            self.memory(&["scale", name], scale.memory.as_deref());
             let taken = self.taken(name, scale, factors);
             self.changes(&["scale", name, "change"], &scale.change, factors);
             for (factor, level) in &self.study.baseline {

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use serde_json::json;
+use tandem_lab::checklist::Machine;
 use tandem_lab::plan::{self, Selected};
 use tandem_lab::study::Given;
 
@@ -46,6 +47,9 @@ fn text(given: &Given, scale: &str, selected: &Selected<'_>) -> String {
     listing.row("workload", &study.workload).row("scale", scale);
     listing.row("runs", runs(selected));
     listing.row("size of the disk", bytes(plan::largest(&selected.configurations)));
+    if let Some(bounds) = memory(selected, Machine::now().memory) {
+        listing.row("memory, at most", bounds);
+    }
     listing
         .row("space needed", format!("{}, and {} of memory", bytes(need.disk), bytes(need.memory)));
     if let Some(seconds) = selected.seconds() {
@@ -62,6 +66,18 @@ fn text(given: &Given, scale: &str, selected: &Selected<'_>) -> String {
         listing.row(plan::label(&out.levels), &out.reason);
     }
     listing.render()
+}
+
+/// The bounds on memory, and whether this machine has as much.
+fn memory(selected: &Selected<'_>, machine: u64) -> Option<String> {
+    let bounds = plan::bounds(&selected.configurations);
+    let largest = (*bounds.last()?)?;
+    let each = bounds.iter().map(|bound| bound.map_or("the machine's".to_owned(), bytes));
+    let mut text = format!("{}, caches included", each.collect::<Vec<_>>().join(" or "));
+    if largest > machine {
+        text += &format!("; this machine has {}, so more bounds nothing", bytes(machine));
+    }
+    Some(text)
 }
 
 fn runs(selected: &Selected<'_>) -> String {
