@@ -17,7 +17,7 @@ use crate::environment::Environment;
 use crate::plan::{Configuration, Run, Selected, block};
 use crate::record::{Flag, Phase, Record, SCHEMA, Status};
 use crate::stage::{self, Executed, Setup, StageError};
-use crate::store::{Asked, Store, StoreError};
+use crate::store::{Asked, Fresh, Store, StoreError};
 use crate::study::{Given, Study, StudyError};
 use crate::workload;
 
@@ -111,10 +111,10 @@ pub fn run(
         parts.push((asked, Selected::new(&given.study, &asked.scale, &asked.only)?));
     }
     let work = options.work.clone().unwrap_or_else(|| store.dir().join("work"));
-    std::fs::create_dir_all(&work)
-        .and_then(|()| work.canonicalize())
-        .map_err(|error| RunError::Io { path: work.clone(), error })
-        .and_then(|work| Runner::new(store, options, tell, work)?.all(&parts))
+    let refused = |error| RunError::Io { path: work.clone(), error };
+    let fresh = Fresh::directory(&work).map_err(refused)?;
+    let work = work.canonicalize().map_err(refused)?;
+    Runner::new(store, options, tell, work)?.all(&parts, fresh)
 }
 
 struct Runner<'r> {
@@ -139,20 +139,23 @@ impl<'r> Runner<'r> {
         work: PathBuf,
     ) -> Result<Runner<'r>, RunError> {
         stage::clean(&work).map_err(RunError::Left)?;
-        let environment = Environment::now(&work);
-        store.environment(&environment.name(), &environment)?;
         let counts = |record: &&Record| !options.retry || record.status == Status::Done;
         let made = store.records().iter().filter(counts).map(|record| record.id.clone()).collect();
         let order = store.records().iter().map(|record| record.order).max().unwrap_or(0);
         let summary = Summary::default();
-        let environment = environment.name();
-        let missing = HashMap::new();
+        let (environment, missing) = (String::new(), HashMap::new());
         Ok(Runner { store, options, tell, work, environment, made, missing, order, summary })
     }
 
-    fn all(mut self, parts: &[(&Asked, Selected<'_>)]) -> Result<Summary, RunError> {
+    fn all(
+        mut self,
+        parts: &[(&Asked, Selected<'_>)],
+        mut fresh: Fresh,
+    ) -> Result<Summary, RunError> {
         let outlook = Outlook::new(parts, self.store.records(), &self.made);
         outlook.check(&self.work)?;
+        self.begin()?;
+        fresh.keep();
         self.summary.before = outlook.made;
         (self.tell)(Event::Planned(&outlook));
         for (asked, selected) in parts {
@@ -171,6 +174,14 @@ impl<'r> Runner<'r> {
             let _ = std::fs::remove_dir(&self.work);
         }
         Ok(self.summary)
+    }
+
+    /// Before this nothing is written into the results folder.
+    fn begin(&mut self) -> Result<(), StoreError> {
+        self.store.begin()?;
+        let environment = Environment::now(&self.work);
+        self.environment = environment.name();
+        self.store.environment(&self.environment, &environment)
     }
 
     fn study(
