@@ -41,13 +41,13 @@ pub struct Options {
 pub enum Event<'a> {
     /// Before the first run.
     Planned(&'a Outlook),
-    /// A run begins: the configuration, the repetition, its place in all runs, how many there are,
-    /// and seconds left if that can be told.
-    Begins(&'a Configuration, u32, u64, u64, Option<f64>),
+    /// A run begins: the configuration, the repetition, its place in all runs, and how many there
+    /// are.
+    Begins(&'a Configuration, u32, u64, u64),
     /// What the run is doing.
     Doing(&'a str),
-    /// It has ended.
-    Ended(&'a Record),
+    /// It has ended; seconds left for the others if that can be told.
+    Ended(&'a Record, Option<f64>),
 }
 
 /// What was done.
@@ -225,9 +225,8 @@ impl<'r> Runner<'r> {
     ) -> Result<(), RunError> {
         let (configuration, repetition) = (run.configuration, run.repetition);
         let now = self.made.len() as u64;
-        let left = outlook.left(self.store.records(), &self.made);
         let place = (now - outlook.foreign(&self.made) + 1).min(outlook.runs());
-        (self.tell)(Event::Begins(configuration, repetition, place, outlook.runs(), left));
+        (self.tell)(Event::Begins(configuration, repetition, place, outlook.runs()));
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let clock = Instant::now();
         let before = Machine::now();
@@ -261,7 +260,8 @@ impl<'r> Runner<'r> {
         };
         self.store.append(record.clone())?;
         self.made.insert(record.id.clone());
-        (self.tell)(Event::Ended(&record));
+        let left = outlook.left(self.store.records(), &self.made);
+        (self.tell)(Event::Ended(&record, left));
         self.summary.interrupted = stage::cancelled().load(Ordering::Relaxed);
         Ok(())
     }
