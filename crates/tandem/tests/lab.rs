@@ -1,9 +1,11 @@
-//! `tandem lab`: what it says of bad input, what it refuses to begin, how often it repeats, and that a
-//! kill loses nothing.
+//! `tandem lab`: what it says of bad input, what it refuses to begin, how often it repeats, what a run
+//! leaves behind, and that a kill loses nothing.
 
 mod common;
 #[path = "lab/kill.rs"]
 mod kill;
+#[path = "lab/left.rs"]
+mod left;
 #[path = "lab/refused.rs"]
 mod refused;
 #[path = "lab/repeat.rs"]
