@@ -10,6 +10,8 @@ mod left;
 mod refused;
 #[path = "lab/repeat.rs"]
 mod repeat;
+#[path = "lab/sync.rs"]
+mod sync;
 
 use std::fs;
 use std::path::Path;
