@@ -4,6 +4,7 @@
 //! and measures. What it found is a [`Report`] in a file, also when something went wrong.
 
 mod daemons;
+mod orphans;
 mod phase;
 mod volume;
 mod worker;

@@ -8,6 +8,8 @@
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
+// What users, studies, programs, disks and kernels can do is an error with its reason.
+#![cfg_attr(not(test), deny(clippy::expect_used, clippy::panic, clippy::unwrap_used))]
 
 pub mod agent;
 pub mod analysis;

@@ -5,6 +5,7 @@
 //! same way. Runs are made in blocks, each of one repetition of every configuration in random order
 //! (Jain 1991; Traeger and Zadok 2008): what drifts in the machine meets all alike.
 
+mod omitted;
 mod select;
 mod space;
 
@@ -18,6 +19,7 @@ use crate::record::Levels;
 use crate::study::{Change, Scale, Study, level, parse_size};
 use crate::workload::WorkloadSpec;
 
+pub use omitted::{Omitted, by_reason, levels};
 pub use select::{SelectError, Selected};
 pub use space::{Need, need};
 

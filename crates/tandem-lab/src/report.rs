@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::plan::LeftOut;
 use crate::record::Record;
 use crate::study::Study;
 
@@ -44,6 +45,8 @@ pub struct StudyResults {
     pub records: Vec<Record>,
     /// Runs that are planned and have not been tried yet.
     pub open: u32,
+    /// What the study leaves out.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// A report that could not be written.

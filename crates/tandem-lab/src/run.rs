@@ -17,7 +17,7 @@ use crate::environment::Environment;
 use crate::plan::{Configuration, Run, Selected, block};
 use crate::record::{Flag, Phase, Record, SCHEMA, Status};
 use crate::stage::{self, Executed, Setup, StageError};
-use crate::store::{Asked, Store, StoreError};
+use crate::store::{Asked, Fresh, Store, StoreError};
 use crate::study::{Given, Study, StudyError};
 use crate::workload;
 
@@ -41,13 +41,13 @@ pub struct Options {
 pub enum Event<'a> {
     /// Before the first run.
     Planned(&'a Outlook),
-    /// A run begins: the configuration, the repetition, its place in all runs, how many there are,
-    /// and seconds left if that can be told.
-    Begins(&'a Configuration, u32, u64, u64, Option<f64>),
+    /// A run begins: the configuration, the repetition, its place in all runs, and how many there
+    /// are.
+    Begins(&'a Configuration, u32, u64, u64),
     /// What the run is doing.
     Doing(&'a str),
-    /// It has ended.
-    Ended(&'a Record),
+    /// It has ended; seconds left for the others if that can be told.
+    Ended(&'a Record, Option<f64>),
 }
 
 /// What was done.
@@ -111,10 +111,10 @@ pub fn run(
         parts.push((asked, Selected::new(&given.study, &asked.scale, &asked.only)?));
     }
     let work = options.work.clone().unwrap_or_else(|| store.dir().join("work"));
-    std::fs::create_dir_all(&work)
-        .and_then(|()| work.canonicalize())
-        .map_err(|error| RunError::Io { path: work.clone(), error })
-        .and_then(|work| Runner::new(store, options, tell, work)?.all(&parts))
+    let refused = |error| RunError::Io { path: work.clone(), error };
+    let fresh = Fresh::directory(&work).map_err(refused)?;
+    let work = work.canonicalize().map_err(refused)?;
+    Runner::new(store, options, tell, work)?.all(&parts, fresh)
 }
 
 struct Runner<'r> {
@@ -139,20 +139,23 @@ impl<'r> Runner<'r> {
         work: PathBuf,
     ) -> Result<Runner<'r>, RunError> {
         stage::clean(&work).map_err(RunError::Left)?;
-        let environment = Environment::now(&work);
-        store.environment(&environment.name(), &environment)?;
         let counts = |record: &&Record| !options.retry || record.status == Status::Done;
         let made = store.records().iter().filter(counts).map(|record| record.id.clone()).collect();
         let order = store.records().iter().map(|record| record.order).max().unwrap_or(0);
         let summary = Summary::default();
-        let environment = environment.name();
-        let missing = HashMap::new();
+        let (environment, missing) = (String::new(), HashMap::new());
         Ok(Runner { store, options, tell, work, environment, made, missing, order, summary })
     }
 
-    fn all(mut self, parts: &[(&Asked, Selected<'_>)]) -> Result<Summary, RunError> {
+    fn all(
+        mut self,
+        parts: &[(&Asked, Selected<'_>)],
+        mut fresh: Fresh,
+    ) -> Result<Summary, RunError> {
         let outlook = Outlook::new(parts, self.store.records(), &self.made);
         outlook.check(&self.work)?;
+        self.begin()?;
+        fresh.keep();
         self.summary.before = outlook.made;
         (self.tell)(Event::Planned(&outlook));
         for (asked, selected) in parts {
@@ -171,6 +174,14 @@ impl<'r> Runner<'r> {
             let _ = std::fs::remove_dir(&self.work);
         }
         Ok(self.summary)
+    }
+
+    /// Before this nothing is written into the results folder.
+    fn begin(&mut self) -> Result<(), StoreError> {
+        self.store.begin()?;
+        let environment = Environment::now(&self.work);
+        self.environment = environment.name();
+        self.store.environment(&self.environment, &environment)
     }
 
     fn study(
@@ -214,9 +225,8 @@ impl<'r> Runner<'r> {
     ) -> Result<(), RunError> {
         let (configuration, repetition) = (run.configuration, run.repetition);
         let now = self.made.len() as u64;
-        let left = outlook.left(self.store.records(), &self.made);
         let place = (now - outlook.foreign(&self.made) + 1).min(outlook.runs());
-        (self.tell)(Event::Begins(configuration, repetition, place, outlook.runs(), left));
+        (self.tell)(Event::Begins(configuration, repetition, place, outlook.runs()));
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let clock = Instant::now();
         let before = Machine::now();
@@ -251,7 +261,8 @@ impl<'r> Runner<'r> {
         };
         self.store.append(record.clone())?;
         self.made.insert(record.id.clone());
-        (self.tell)(Event::Ended(&record));
+        let left = outlook.left(self.store.records(), &self.made);
+        (self.tell)(Event::Ended(&record, left));
         self.summary.interrupted = stage::cancelled().load(Ordering::Relaxed);
         Ok(())
     }

@@ -10,8 +10,10 @@
 //! ```
 //!
 //! A line that a crash has torn is cut off: its run has not been made. Nothing else that is wrong
-//! is mended.
+//! is mended. Until something begins, a folder stays as it was, and one that was not there goes.
 
+mod files;
+mod fresh;
 mod lock;
 mod records;
 mod results;
@@ -24,10 +26,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{SelectError, Selected};
-use crate::record::{Record, SCHEMA};
+use crate::record::Record;
 use crate::study::{Given, StudyError};
 
+use files::{empty, environments, manifest, new_manifest, replace};
 use lock::Lock;
+
+pub(crate) use fresh::Fresh;
 
 const MANIFEST: &str = "lab.json";
 const RECORDS: &str = "records.jsonl";
@@ -40,7 +45,7 @@ const KIND: &str = "tandem-lab results";
 pub struct Manifest {
     /// That it is one.
     pub kind: String,
-    /// [`SCHEMA`].
+    /// [`crate::record::SCHEMA`].
     pub schema: u32,
     /// Version of the lab that made it.
     pub version: String,
@@ -183,19 +188,24 @@ pub struct Store {
     dir: PathBuf,
     manifest: Manifest,
     records: Vec<Record>,
-    file: File,
-    #[cfg_attr(not(test), expect(dead_code))] // held, not used
+    /// Bytes of whole records in the file.
+    valid: u64,
+    /// The records' file, when something has begun.
+    file: Option<File>,
+    // In this order: a directory that was made goes after the lock in it.
     locks: Vec<Lock>,
+    fresh: Fresh,
 }
 
 impl Store {
     /// Opens a results folder, or makes one in a directory that is new or empty. With `alone`, no
-    /// other lab may be at work on this machine either.
+    /// other lab may be at work on this machine either. Nothing but the lock is written before
+    /// [`Store::begin`]; without that, what was made for the lock is gone with the store.
     ///
     /// # Errors
     /// [`StoreError`].
     pub fn open(dir: &Path, alone: bool) -> Result<Store, StoreError> {
-        fs::create_dir_all(dir).map_err(io_error("create", dir))?;
+        let fresh = Fresh::directory(dir).map_err(io_error("create", dir))?;
         let dir = &dir.canonicalize().map_err(io_error("find", dir))?;
         if !dir.join(MANIFEST).exists() {
             empty(dir)?;
@@ -205,15 +215,37 @@ impl Store {
             locks.push(Lock::machine(dir)?);
         }
         let manifest = if dir.join(MANIFEST).exists() { manifest(dir)? } else { new_manifest() };
-        let path = dir.join(RECORDS);
-        let file = File::options().create(true).append(true).open(&path);
-        let file = file.map_err(io_error("open", &path))?;
-        let (records, valid) = records::read(&path)?;
-        file.set_len(valid).and_then(|()| file.sync_all()).map_err(io_error("cut", &path))?;
+        let (records, valid) = records::read(&dir.join(RECORDS))?;
         let records = records::last_words(records);
-        let store = Store { dir: dir.clone(), manifest, records, file, locks };
-        store.save()?;
-        Ok(store)
+        Ok(Store { dir: dir.clone(), manifest, records, valid, file: None, locks, fresh })
+    }
+
+    /// Runs are made from here on: writes down what was asked for, and cuts off what a crash has
+    /// torn.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn begin(&mut self) -> Result<(), StoreError> {
+        // First, since records without it would be those of something else.
+        replace(&self.dir.join(MANIFEST), &self.manifest)?;
+        self.locks.iter_mut().for_each(Lock::keep);
+        self.fresh.keep();
+        self.file().map(drop)
+    }
+
+    fn file(&mut self) -> Result<&mut File, StoreError> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => {
+                let path = self.dir.join(RECORDS);
+                let file = File::options().create(true).append(true).open(&path);
+                let file = file.map_err(io_error("open", &path))?;
+                let cut = file.set_len(self.valid).and_then(|()| file.sync_all());
+                cut.map_err(io_error("cut", &path))?;
+                file
+            }
+        };
+        Ok(self.file.insert(file))
     }
 
     /// The folder, as an absolute path.
@@ -232,7 +264,7 @@ impl Store {
     }
 
     /// Studies are asked for, by that command. One that is there already goes on; it may be asked
-    /// for with more repetitions.
+    /// for with more repetitions. [`Store::begin`] writes it down.
     ///
     /// # Errors
     /// [`StoreError::Differs`].
@@ -257,19 +289,23 @@ impl Store {
         if self.manifest.commands.last().is_none_or(|last| last != command) {
             self.manifest.commands.push(command.to_owned());
         }
-        self.save()
+        Ok(())
     }
 
-    /// Puts a record on the disk; when this returns, it stays.
+    /// Puts a record on the disk, beginning if that was not done; when this returns, it stays.
     ///
     /// # Errors
     /// [`StoreError::Io`].
     pub fn append(&mut self, record: Record) -> Result<(), StoreError> {
+        if self.file.is_none() {
+            self.begin()?;
+        }
         let path = self.dir.join(RECORDS);
         let mut line = serde_json::to_vec(&record).map_err(io::Error::other);
         line.iter_mut().for_each(|line| line.push(b'\n'));
-        line.and_then(|line| self.file.write_all(&line))
-            .and_then(|()| self.file.sync_data())
+        let file = self.file()?;
+        line.and_then(|line| file.write_all(&line))
+            .and_then(|()| file.sync_data())
             .map_err(io_error("append to", &path))?;
         self.records.retain(|old| old.id != record.id);
         self.records.push(record);
@@ -285,94 +321,6 @@ impl Store {
         fs::create_dir_all(&dir).map_err(io_error("create", &dir))?;
         replace(&dir.join(format!("{name}.json")), text)
     }
-
-    fn save(&self) -> Result<(), StoreError> {
-        replace(&self.dir.join(MANIFEST), &self.manifest)
-    }
-}
-
-fn new_manifest() -> Manifest {
-    Manifest {
-        kind: KIND.to_owned(),
-        schema: SCHEMA,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        // Within JavaScript's integers, for whoever reads the file with it.
-        seed: fastrand::u64(..1 << 53),
-        studies: Vec::new(),
-        commands: Vec::new(),
-    }
-}
-
-fn empty(dir: &Path) -> Result<(), StoreError> {
-    let mut entries = fs::read_dir(dir).map_err(io_error("read", dir))?;
-    // A lab that was killed before it wrote the rest leaves these.
-    let first = entries.find_map(|entry| {
-        let name = entry.ok()?.file_name();
-        let own = [lock::FILE, "lab.json.new"].iter().any(|own| name == *own);
-        (!own).then(|| name.to_string_lossy().into_owned())
-    });
-    first.map_or(Ok(()), |name| {
-        let why = format!("it has no {MANIFEST}, and is not empty ({name})");
-        Err(StoreError::Foreign(dir.to_owned(), why))
-    })
-}
-
-fn manifest(dir: &Path) -> Result<Manifest, StoreError> {
-    let path = dir.join(MANIFEST);
-    let foreign = |why: String| StoreError::Foreign(dir.to_owned(), why);
-    let text = match fs::read_to_string(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(foreign(format!("there is no {MANIFEST} in it")));
-        }
-        text => text.map_err(io_error("read", &path))?,
-    };
-    let value: serde_json::Value =
-        serde_json::from_str(&text).map_err(|e| foreign(format!("{MANIFEST}: {e}")))?;
-    if value["kind"] != KIND {
-        return Err(foreign(format!("{MANIFEST} is not of kind {KIND:?}")));
-    }
-    if value["schema"] != SCHEMA {
-        let why = format!("it is of shape {}, this lab reads {SCHEMA}", value["schema"]);
-        return Err(foreign(why));
-    }
-    serde_json::from_value(value).map_err(|e| foreign(format!("{MANIFEST}: {e}")))
-}
-
-fn environments(dir: &Path) -> Result<BTreeMap<String, serde_json::Value>, StoreError> {
-    let mut found = BTreeMap::new();
-    if !dir.exists() {
-        return Ok(found);
-    }
-    for entry in fs::read_dir(dir).map_err(io_error("read", dir))? {
-        let path = entry.map_err(io_error("read", dir))?.path();
-        if path.extension().is_none_or(|extension| extension != "json") {
-            continue;
-        }
-        let text = fs::read_to_string(&path).map_err(io_error("read", &path))?;
-        let value = serde_json::from_str(&text).map_err(|error| StoreError::Corrupt {
-            file: path.clone(),
-            line: error.line(),
-            why: error.to_string(),
-        })?;
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        found.insert(name, value);
-    }
-    Ok(found)
-}
-
-/// Writes a file whole or not at all.
-fn replace(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
-    let new = path.with_extension("json.new");
-    let write = || {
-        let mut file = File::create(&new)?;
-        let text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
-        file.write_all(text.as_bytes())?;
-        file.write_all(b"\n")?;
-        file.sync_all()?;
-        fs::rename(&new, path)?;
-        path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
-    };
-    write().map_err(io_error("write", path))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+use tandem_lab::record::Status;
 use tandem_lab::report::{self, Results};
 
 fn written(results: &mut Results) -> (tempfile::TempDir, String) {
@@ -95,6 +96,44 @@ fn nothing_but_itself() {
     assert!(page.contains("Access map of"), "a map");
     assert!(page.contains("short-phase"), "a mark of the checklist");
     assert!(page.contains("mkfs.jfs is missing"), "what was left out");
+}
+
+/// The list of what was left out.
+fn left_out(page: &str) -> &str {
+    let (_, rest) = page.split_once("<ul class=\"left-out\">").expect("a list");
+    rest.split_once("<h3>").expect("what follows").0
+}
+
+#[test]
+fn what_was_left_out_is_grouped_by_reason() {
+    let (_dir, page) = written(&mut sample::results());
+    let list = left_out(&page);
+    assert!(list.contains(
+        "mkfs.jfs is missing; package jfsutils has it: filesystem jfs, processes 1 (5 runs)"
+    ));
+    let study = "gone from current kernels: filesystem nilfs2, processes 1; filesystem nilfs2, \
+                 processes 4 (by the study's file)";
+    assert!(list.contains(study) && !list.contains("<details"), "{list}");
+    let mut results = sample::results();
+    let guest = ["jfs", "reiserfs", "xfs"];
+    for record in &mut results.studies[0].records {
+        if guest.contains(&record.levels["filesystem"].as_str()) {
+            record.status = Status::Skipped("linux.uml is missing".into());
+        }
+    }
+    let (dir, page) = written(&mut results);
+    let list = left_out(&page);
+    let line = "linux.uml is missing: 6 configurations, filesystem xfs (2), jfs (2), reiserfs (2) \
+                (30 runs)<details><summary>The 6 configurations</summary>";
+    assert!(list.contains(line), "{list}");
+    assert_eq!(list.matches("linux.uml is missing").count(), 1, "{list}");
+    assert_eq!(list.matches("<li>").count(), 2 + 6, "{list}");
+    // Each run's own is in the table of all runs.
+    let runs = dir.path().join("report/dualfs-micro-quick-runs.csv");
+    let runs = fs::read_to_string(runs).expect("a table");
+    assert_eq!(runs.matches("skipped,linux.uml is missing,").count(), 30, "{runs}");
+    let failed = dir.path().join("report/dualfs-micro-quick-failed.csv");
+    assert_eq!(fs::read_to_string(failed).expect("a table").lines().count(), 1 + 1);
 }
 
 #[test]

@@ -1,12 +1,22 @@
-//! `tandem lab`: what it says of bad input, and that a kill loses nothing.
+//! `tandem lab`: what it says of bad input, what it refuses to begin, how often it repeats, what a run
+//! leaves behind, and that a kill loses nothing.
 
 mod common;
 #[path = "lab/kill.rs"]
 mod kill;
+#[path = "lab/left.rs"]
+mod left;
+#[path = "lab/refused.rs"]
+mod refused;
+#[path = "lab/repeat.rs"]
+mod repeat;
 #[path = "lab/rootless.rs"]
 mod rootless;
+#[path = "lab/sync.rs"]
+mod sync;
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use common::program::{Output, run};
@@ -15,6 +25,23 @@ const TANDEM: &str = env!("CARGO_BIN_EXE_tandem");
 
 fn lab(args: &[&str]) -> Output {
     run(Command::new(TANDEM).arg("lab").args(args))
+}
+
+/// Can runs be made here?
+fn able() -> bool {
+    let here = |path: &str| Path::new(path).exists();
+    let able =
+        rustix::process::geteuid().is_root() && here("/dev/fuse") && here("/dev/loop-control");
+    if !able {
+        eprintln!("skipped: root, /dev/fuse and loop devices are needed");
+    }
+    able
+}
+
+/// Every record of a results folder, in the order in which they were made.
+fn records(out: &Path) -> Vec<serde_json::Value> {
+    let text = fs::read_to_string(out.join("records.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A phase: workers begin together, everything is counted, what is left is flushed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use super::volume::{Volume, drop_caches};
 use super::worker::{Finished, Order, Worker};
-use super::{Report, progress_file};
+use super::{Report, orphans, progress_file};
 use crate::job::Job;
 use crate::measure::process::Usage;
 use crate::measure::{Counts, Process};
 use crate::record::{Cpu, Flag, Phase};
-use crate::stage::{StageError, trail};
+use crate::stage::StageError;
 use crate::workload::PhaseSpec;
 
 /// The agent at work.
@@ -80,6 +80,7 @@ impl<'a> Agent<'a> {
             ..Phase::default()
         };
         self.mount(at, &mut phase)?;
+        let family = orphans::family();
         let mut workers = self.workers(spec)?;
         let before = self.begin(at)?;
         for worker in &mut workers {
@@ -87,6 +88,7 @@ impl<'a> Agent<'a> {
         }
         let done = workers.into_iter().map(Worker::finish).collect::<Result<Vec<_>, _>>()?;
         add(&done, &mut phase);
+        self.end_orphans(&family, &phase)?;
         self.flush(next_is_cold, &mut phase)?;
         self.end(at, &before, &mut phase)?;
         self.judge(&phase);
@@ -106,7 +108,6 @@ impl<'a> Agent<'a> {
             let before = self.counts()?;
             self.mark(&format!("mount {at}"))?;
             let took = self.volume.mount()?;
-            self.note_daemons()?;
             let after = self.counts()?;
             let read: u64 =
                 after.iter().map(|(name, now)| now.since(&before[name]).read_sectors).sum();
@@ -116,14 +117,17 @@ impl<'a> Agent<'a> {
         Ok(())
     }
 
-    /// So that they can be ended when this process is killed; a guest's end with the guest.
-    fn note_daemons(&self) -> Result<(), StageError> {
-        if std::process::id() == 1 {
-            return Ok(());
+    /// What the workers have left in the background does not go on into the flush or the next phase.
+    fn end_orphans(&mut self, family: &BTreeSet<u32>, phase: &Phase) -> Result<(), StageError> {
+        let ended = orphans::end(family)?;
+        if !ended.is_empty() {
+            let text = format!(
+                "ended with the phase, though still at work: {}; their processor time is not counted",
+                ended.join(", ")
+            );
+            self.flag("left-behind", phase, text);
         }
-        let dir = self.out.parent().unwrap_or(Path::new("."));
-        let daemons = self.volume.mounted.iter().flat_map(|daemons| daemons.pids());
-        daemons.into_iter().try_for_each(|pid| trail::note(dir, pid))
+        Ok(())
     }
 
     fn workers(&self, spec: &PhaseSpec) -> Result<Vec<Worker>, StageError> {
@@ -255,6 +259,14 @@ impl<'a> Agent<'a> {
     /// For those who wait; that nobody can be told changes nothing.
     fn tell(&mut self, text: &str) {
         let _ = writeln!(self.progress, "{text}");
+    }
+}
+
+/// After a failure: what holds the file system would be in the way of its unmount.
+impl Drop for Agent<'_> {
+    fn drop(&mut self) {
+        let daemons = self.volume.mounted.iter().flat_map(|daemons| daemons.pids()).collect();
+        let _ = orphans::end(&daemons);
     }
 }
 

@@ -40,6 +40,7 @@ pub(crate) fn begin(out: &Path) -> io::Result<()> {
 
 /// Switches the guest off.
 pub(crate) fn end() -> ! {
+    // All of this kernel, which is the run's alone; the host's is not concerned.
     rustix::fs::sync();
     let error = rustix::system::reboot(RebootCommand::PowerOff);
     // An init that ends is a panic, which ends the guest as well.

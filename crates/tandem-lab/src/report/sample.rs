@@ -3,29 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::StudyResults;
+use crate::plan;
 use crate::record::{Levels, Status};
 
 impl StudyResults {
-    /// Every factor with the levels that occur, in the study's order, then others.
+    /// Every factor with the levels that occur in runs, in the study's order, then others.
     pub fn levels(&self) -> BTreeMap<String, Vec<String>> {
-        let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (factor, level) in self.records.iter().flat_map(|record| &record.levels) {
-            let levels = all.entry(factor.clone()).or_default();
-            if !levels.contains(level) {
-                levels.push(level.clone());
-            }
-        }
-        for (factor, levels) in &mut all {
-            let order = self.study.factors.get(factor);
-            let place = |level: &String| {
-                order.and_then(|list| list.iter().position(|value| plain(value) == *level))
-            };
-            levels.sort_by(|a, b| {
-                let key = |level: &String| (place(level).is_none(), place(level));
-                key(a).cmp(&key(b)).then_with(|| a.cmp(b))
-            });
-        }
-        all
+        plan::levels(&self.study, self.records.iter().map(|record| &record.levels))
     }
 
     /// Factors that have the same level in all records.
@@ -44,13 +28,5 @@ impl StudyResults {
             *runs.entry(&record.levels).or_default() += 1;
         }
         Some((*runs.values().min()?, *runs.values().max()?))
-    }
-}
-
-/// A level as records have it.
-fn plain(value: &toml::Value) -> String {
-    match value {
-        toml::Value::String(text) => text.clone(),
-        other => other.to_string(),
     }
 }

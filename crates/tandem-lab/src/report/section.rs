@@ -2,6 +2,7 @@
 
 mod figures;
 mod found;
+mod left_out;
 mod machine;
 mod maps;
 mod overview;

@@ -1,14 +1,18 @@
 //! What is ahead: how many runs, how long, how much space.
 
+mod estimate;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::RunError;
-use crate::plan::{Need, Selected};
-use crate::record::{Record, Status};
+use crate::plan::{Configuration, Need, Selected};
+use crate::record::Record;
 use crate::store::Asked;
+
+use estimate::{Taken, estimate};
 
 /// What is ahead.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -23,9 +27,12 @@ pub struct Outlook {
     pub seconds: Option<f64>,
     /// Combinations that studies leave out, by reason.
     pub left_out: BTreeMap<String, u64>,
-    /// Every run, with what its study says it takes.
+    /// What is run, with the seconds that its study says a run takes.
     #[serde(skip)]
-    planned: HashMap<String, Option<f64>>,
+    configurations: Vec<(Configuration, Option<f64>)>,
+    /// Every run, with the place of its configuration in that list.
+    #[serde(skip)]
+    planned: HashMap<String, usize>,
 }
 
 impl Outlook {
@@ -34,14 +41,15 @@ impl Outlook {
         records: &[Record],
         made: &HashSet<String>,
     ) -> Outlook {
-        let mut planned = HashMap::new();
+        let (mut configurations, mut planned) = (Vec::new(), HashMap::new());
         let mut need = Need::default();
         let mut left_out = BTreeMap::new();
         for (asked, selected) in parts {
             for one in &selected.configurations {
                 for repetition in 1..=asked.repetitions(selected) {
-                    planned.insert(format!("{}-{repetition}", one.id), selected.scale.seconds);
+                    planned.insert(format!("{}-{repetition}", one.id), configurations.len());
                 }
+                configurations.push((one.clone(), selected.scale.seconds));
             }
             for out in &selected.left_out {
                 *left_out.entry(out.reason.clone()).or_default() += 1;
@@ -51,7 +59,15 @@ impl Outlook {
         }
         let before = planned.keys().filter(|id| made.contains(*id)).count() as u64;
         let Need { disk, memory } = need;
-        let mut ahead = Outlook { made: before, disk, memory, seconds: None, left_out, planned };
+        let mut ahead = Outlook {
+            made: before,
+            disk,
+            memory,
+            seconds: None,
+            left_out,
+            configurations,
+            planned,
+        };
         ahead.seconds = ahead.left(records, made);
         ahead
     }
@@ -66,24 +82,19 @@ impl Outlook {
         made.iter().filter(|id| !self.planned.contains_key(*id)).count() as u64
     }
 
-    /// Seconds for the runs that are not made: each as its configuration took, else as its study
-    /// says.
+    /// Seconds for the runs that are not made.
     pub(super) fn left(&self, records: &[Record], made: &HashSet<String>) -> Option<f64> {
-        let mut taken: HashMap<&str, (f64, f64)> = HashMap::new();
-        for record in records.iter().filter(|record| !matches!(record.status, Status::Skipped(_))) {
-            let (sum, count) = taken.entry(configuration(&record.id)).or_default();
-            *sum += record.elapsed;
-            *count += 1.0;
+        let mut runs: HashMap<&str, Vec<&Record>> = HashMap::new();
+        for record in records {
+            runs.entry(configuration(&record.id)).or_default().push(record);
         }
-        let skipped = records.iter().filter(|record| matches!(record.status, Status::Skipped(_)));
-        let skipped: HashSet<&str> = skipped.map(|record| configuration(&record.id)).collect();
+        let own = |one: &Configuration| runs.get(one.id.as_str()).map_or(&[][..], Vec::as_slice);
+        let taken: Vec<(&Configuration, Taken)> =
+            self.configurations.iter().map(|(one, _)| (one, Taken::of(own(one)))).collect();
+        let each: Vec<Option<f64>> =
+            self.configurations.iter().map(|(one, said)| estimate(one, *said, &taken)).collect();
         let open = self.planned.iter().filter(|(id, _)| !made.contains(*id));
-        open.map(|(id, said)| {
-            let known = taken.get(configuration(id)).map(|(sum, count)| sum / count);
-            let nothing = skipped.contains(configuration(id)).then_some(0.0);
-            known.or(nothing).or(*said)
-        })
-        .sum()
+        open.map(|(_, &at)| each[at]).sum()
     }
 
     /// Is there enough of everything?
@@ -133,18 +144,51 @@ mod tests {
     use crate::plan::Selected;
     use crate::study::Given;
 
-    fn outlook(made: &[String]) -> Outlook {
+    fn of(filesystems: &[&str], records: &[Record], made: &[String]) -> Outlook {
         let given = Given::find("io-bound").unwrap();
-        let only = [("filesystem".to_owned(), "ext2".to_owned())];
+        let level = |name: &&str| ("filesystem".to_owned(), (*name).to_owned());
+        let only: Vec<_> = filesystems.iter().map(level).collect();
         let selected = Selected::new(&given.study, "quick", &only).unwrap();
         let asked = Asked {
             study: "io-bound".into(),
             scale: "quick".into(),
-            only: only.to_vec(),
+            only: only.clone(),
             repetitions: None,
             text: given.text.clone(),
         };
-        Outlook::new(&[(&asked, selected)], &[], &made.iter().cloned().collect())
+        Outlook::new(&[(&asked, selected)], records, &made.iter().cloned().collect())
+    }
+
+    fn outlook(made: &[String]) -> Outlook {
+        of(&["ext2"], &[], made)
+    }
+
+    fn record(id: &str, elapsed: f64) -> Record {
+        let record = serde_json::json!({
+            "schema": crate::record::SCHEMA, "id": id, "study": "io-bound", "scale": "quick",
+            "levels": {}, "repetition": 1, "order": 1, "seed": 1, "started": 0.0,
+            "elapsed": elapsed, "status": { "status": "done" }, "environment": "",
+            "commands": [], "phases": [], "flags": [],
+        });
+        serde_json::from_value(record).unwrap()
+    }
+
+    /// Three runs each of a file system that takes seconds and of one that takes minutes.
+    #[test]
+    fn runs_of_different_length_are_told_apart() {
+        let both = ["ext2", "xfs"];
+        assert_eq!(of(&both, &[], &[]).seconds, None);
+        let all = of(&both, &[], &[]).configurations;
+        let first = |name: &str| {
+            let one = all.iter().find(|(one, _)| one.filesystem == name).unwrap();
+            format!("{}-1", one.0.id)
+        };
+        let (short, long) = (record(&first("ext2"), 2.0), record(&first("xfs"), 300.0));
+        let ahead = of(&both, std::slice::from_ref(&short), std::slice::from_ref(&short.id));
+        assert_eq!(ahead.seconds, Some(10.0));
+        let made = [short.id.clone(), long.id.clone()];
+        let ahead = of(&both, &[short, long], &made);
+        assert_eq!(ahead.seconds, Some(2.0 * 2.0 + 2.0 * 300.0));
     }
 
     #[test]

@@ -51,10 +51,9 @@ impl Emulator {
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         command.stderr(File::create(&errors).map_err(fail)?);
-        let mut child = command.spawn().map_err(fail)?;
+        let mut child = trail::mark(&mut command, stage).spawn().map_err(fail)?;
         let out = child.stdout.take();
         let emulator = Emulator { child: Some(child), dir, trace, errors };
-        trail::note(stage, emulator.pid())?;
         let mut lines =
             BufReader::new(out.ok_or_else(|| StageError::failed(step(), "no pipe"))?).lines();
         if !lines.any(|line| line.is_ok_and(|line| line.starts_with("ready"))) {

@@ -243,7 +243,8 @@ impl Run<'_> {
         };
         let errors = File::create(&log).map_err(fail)?;
         command.stdin(Stdio::null()).stdout(errors.try_clone().map_err(fail)?).stderr(errors);
-        // Whatever is started for the run, a guest's many processes too, is in one group.
+        trail::mark(&mut command, dir);
+        // A guest's many processes are in one group.
         let mut child = Ended(command.process_group(0).spawn().map_err(fail)?);
         trail::note(dir, child.0.id())?;
         let mut told = 0;

@@ -1,11 +1,15 @@
 //! What a run leaves when it is killed, and taking that down.
 //!
-//! Loop devices and mounts are found by where they lie. Processes are not: their numbers and when
-//! they started are written down as soon as they are there; the places of a control group, before.
+//! Loop devices and mounts are found by where they lie, processes by a variable of their
+//! environment: whatever a program of the run starts has it too, in whatever session or group. Those
+//! of a guest, which is no such program, are one group, whose number and start are written down as
+//! soon as it is there; the places of a control group are written down before.
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
@@ -18,6 +22,15 @@ const END: Duration = Duration::from_secs(10);
 
 /// The file, in the stage's directory, of [`note_groups`].
 const GROUPS: &str = "groups";
+
+/// The variable that all processes of a run have in their environment: its work directory.
+const VARIABLE: &str = "TANDEM_LAB_WORK";
+
+/// Has a program and all that it starts found by [`super::clean`]; `dir` is a directory right in the
+/// work directory, without links in its path.
+pub(crate) fn mark<'c>(command: &'c mut Command, dir: &Path) -> &'c mut Command {
+    command.env(VARIABLE, dir.parent().unwrap_or(dir))
+}
 
 /// The directory, within the work directory, in which everything of a run lies.
 pub(super) fn stage_dir(work: &Path) -> PathBuf {
@@ -35,7 +48,7 @@ struct Noted {
 }
 
 /// Notes a process in the stage's directory.
-pub(crate) fn note(dir: &Path, pid: u32) -> Result<(), StageError> {
+pub(super) fn note(dir: &Path, pid: u32) -> Result<(), StageError> {
     let Some(process) = Process::of(pid) else { return Ok(()) };
     let path = dir.join("processes");
     let noted = File::options().create(true).append(true).open(&path).and_then(|mut file| {
@@ -62,11 +75,13 @@ fn fail(path: &Path, error: std::io::Error) -> StageError {
 
 /// See [`super::clean`].
 pub(super) fn clean(work: &Path) -> Result<(), StageError> {
-    let Ok(dir) = stage_dir(work).canonicalize() else { return Ok(()) };
-    let noted = std::fs::read_to_string(dir.join("processes")).unwrap_or_default();
+    let Ok(work) = work.canonicalize() else { return Ok(()) };
+    let noted = std::fs::read_to_string(stage_dir(&work).join("processes")).unwrap_or_default();
     for noted in noted.lines().filter_map(parse) {
         end(noted)?;
     }
+    end_marked(&work)?;
+    let Ok(dir) = stage_dir(&work).canonicalize() else { return Ok(()) };
     let groups = std::fs::read_to_string(dir.join(GROUPS)).unwrap_or_default();
     groups.lines().try_for_each(|place| group::remove(Path::new(place)))?;
     // What is mounted may lie on a loop device, and that on something that is mounted.
@@ -97,18 +112,38 @@ fn end(noted: Noted) -> Result<(), StageError> {
         false => leads && now.group == pid && now.started >= started,
     };
     let other = || Process::of(pid).is_some_and(|now| now.started != started);
+    until_gone(|| {
+        let all = Process::all().into_values();
+        let left = all.filter(|now| ours(now) && !now.ended()).collect();
+        if other() { Vec::new() } else { left }
+    })
+}
+
+/// Kills processes that have the mark of a work directory.
+fn end_marked(work: &Path) -> Result<(), StageError> {
+    let mark = [VARIABLE.as_bytes(), b"=", work.as_os_str().as_bytes()].concat();
+    let ours = |now: &Process| {
+        // Those of other users, which cannot be read without root, are no run of this user's.
+        let environment = std::fs::read(format!("/proc/{}/environ", now.pid)).unwrap_or_default();
+        now.pid != std::process::id() && environment.split(|&byte| byte == 0).any(|v| v == mark)
+    };
+    until_gone(|| {
+        let all = Process::all().into_values();
+        all.filter(|now| !now.is_kernel() && !now.ended() && ours(now)).collect()
+    })
+}
+
+/// Kills processes as long as there are some; those that are killed may have started others.
+pub(crate) fn until_gone(left: impl Fn() -> Vec<Process>) -> Result<(), StageError> {
     let since = Instant::now();
     loop {
-        let all = Process::all();
-        let left: Vec<u32> =
-            all.values().filter(|now| ours(now) && !now.ended()).map(|now| now.pid).collect();
-        if left.is_empty() || other() {
-            return Ok(());
-        }
+        let left = left();
+        let Some(first) = left.first() else { return Ok(()) };
         if since.elapsed() > END {
-            return Err(StageError::failed("clean", format!("process {pid} does not end")));
+            let reason = format!("process {} ({}) does not end", first.pid, first.name);
+            return Err(StageError::failed("clean", reason));
         }
-        left.into_iter().for_each(kill);
+        left.iter().for_each(|process| kill(process.pid));
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -37,5 +37,6 @@ fn study(asked: &Asked, records: &[Record]) -> Result<StudyResults, StoreError> 
     });
     let open = planned.filter(|id| !tried.contains(id.as_str())).count();
     let open = u32::try_from(open).unwrap_or(u32::MAX);
-    Ok(StudyResults { scale: asked.scale.clone(), records, open, study })
+    let left_out = selected.left_out;
+    Ok(StudyResults { scale: asked.scale.clone(), records, open, left_out, study })
 }

@@ -1,7 +1,7 @@
 use std::io::Read;
 
 use super::*;
-use crate::record::{Levels, Status};
+use crate::record::{Levels, SCHEMA, Status};
 
 fn record(id: &str, order: u32) -> Record {
     Record {
@@ -93,7 +93,9 @@ fn a_zeroed_tail_is_cut() {
     let mut bytes = fs::read(&path).unwrap();
     bytes.extend([0; 4096]);
     fs::write(&path, &bytes).unwrap();
-    assert_eq!(Store::open(dir.path(), false).unwrap().records().len(), 3);
+    let mut store = Store::open(dir.path(), false).unwrap();
+    assert_eq!(store.records().len(), 3);
+    store.begin().unwrap();
     assert_eq!(fs::read(&path).unwrap().len(), bytes.len() - 4096);
 }
 
@@ -147,6 +149,45 @@ fn one_lab_at_a_time() {
     assert!(said.contains(&format!("process {}", std::process::id())), "{said}");
     drop(first);
     assert!(Store::open(dir.path(), false).is_ok());
+}
+
+/// Every file below a directory, with what is in it.
+fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+        match entry.is_dir() {
+            true => all.extend(files(&entry)),
+            false => _ = all.insert(entry.clone(), fs::read(&entry).unwrap()),
+        }
+    }
+    all
+}
+
+#[test]
+fn what_does_not_begin_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("a/b");
+    let mut store = Store::open(&out, false).unwrap();
+    store.ask(vec![asked("text")], "tandem lab run s").unwrap();
+    assert!(out.join("lock").exists());
+    drop(store);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    Store::open(&out, false).unwrap().begin().unwrap();
+    let begun = files(&out);
+    assert!(begun.contains_key(&out.join("lab.json")) && begun.contains_key(&out.join("lock")));
+}
+
+#[test]
+fn what_does_not_begin_changes_nothing() {
+    let (dir, path) = filled();
+    let mut torn = fs::read(&path).unwrap();
+    torn.extend(b"{\"schema\"");
+    fs::write(&path, &torn).unwrap();
+    let before = files(dir.path());
+    let mut store = Store::open(dir.path(), false).unwrap();
+    store.ask(vec![Asked { study: "t".to_owned(), ..asked("more") }], "again").unwrap();
+    drop(store);
+    assert_eq!(files(dir.path()), before);
 }
 
 #[test]

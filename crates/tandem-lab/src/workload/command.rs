@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::error::io;
 use super::parameter::{Arguments, Kind, Parameter};
 use super::{Context, Missing, Outcome, PhaseSpec, Workload, WorkloadError, product, program};
+use crate::stage::trail;
 
 /// The workload.
 pub(super) struct Command;
@@ -80,7 +81,9 @@ impl Workload for Command {
     fn prepare(&self, args: &Arguments, scratch: &Path) -> Result<(), WorkloadError> {
         let text = args.text("prepare")?;
         product::made(scratch, "command", text, |draft| {
-            program::run(program::command("sh")?.args(["-ec", text]).current_dir(draft))
+            let mut sh = program::command("sh")?;
+            sh.args(["-ec", text]).current_dir(draft);
+            program::run(trail::mark(&mut sh, scratch))
         })?;
         Ok(())
     }

@@ -41,7 +41,7 @@ pub enum Kind {
     /// A list of positive numbers.
     Numbers,
     /// A list of sizes, each as of [`Kind::Bytes`].
-    Sizes,
+    Sizes(u64, u64),
     /// Commands by phase; see the workload `command`.
     Steps,
 }
@@ -226,10 +226,11 @@ fn check(kind: Kind, value: &Value) -> Result<(), String> {
             let fits = |item: &Value| number(item).is_some_and(|n| n > 0.0 && n.is_finite());
             within(!list.is_empty() && list.iter().all(fits), "positive numbers".to_owned())
         }
-        Kind::Sizes => {
+        Kind::Sizes(least, most) => {
             let list = value.as_array().ok_or("a list of sizes has to be given")?;
-            let fits = |item: &Value| bytes(item).is_ok_and(|size| size > 0);
-            within(!list.is_empty() && list.iter().all(fits), "sizes above 0".to_owned())
+            let fits = |item: &Value| bytes(item).is_ok_and(|size| (least..=most).contains(&size));
+            let each = format!("sizes from {least} to {most} bytes");
+            within(!list.is_empty() && list.iter().all(fits), each)
         }
         Kind::Steps => value.as_array().map(drop).ok_or("a list of tables has to be given".into()),
     }
@@ -266,6 +267,9 @@ mod tests {
         assert!(given(Kind::Choice(&["a", "b"]), "'c'").is_err_and(|e| e.contains("a, b")));
         assert!(given(Kind::Choices(&["a"]), "['a', 'a']").is_err());
         assert!(given(Kind::Numbers, "[1, 0]").is_err());
-        assert_eq!(given(Kind::Sizes, "['4K', 1]"), Ok(()));
+        assert_eq!(given(Kind::Sizes(1, 1 << 30), "['4K', 1, '1G']"), Ok(()));
+        for wrong in ["[]", "[0]", "['8T']", "['4x']"] {
+            assert!(given(Kind::Sizes(1, 1 << 30), wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -1,8 +1,13 @@
 //! Real programs: are they there, run them, say why they failed.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::WorkloadError;
 use super::error::Missing;
@@ -41,13 +46,23 @@ pub(crate) fn command(name: &str) -> Result<Command, WorkloadError> {
 }
 
 /// Runs it to its end; its standard output. An exit status other than 0 and those in `fine` is an
-/// error that has its last words.
+/// error that has its last words. What it leaves in the background is not waited for, though that
+/// has its standard output.
 pub(crate) fn output(command: &mut Command, fine: &[i32]) -> Result<Vec<u8>, WorkloadError> {
+    ended(command, fine, true)
+}
+
+/// Runs it to its end; what it prints to its standard output is thrown away.
+pub(crate) fn run(command: &mut Command) -> Result<(), WorkloadError> {
+    ended(command, &[], false).map(drop)
+}
+
+fn ended(command: &mut Command, fine: &[i32], keep: bool) -> Result<Vec<u8>, WorkloadError> {
     let failed = |command: &Command, reason: String| WorkloadError::Program {
         command: shown(command),
         reason,
     };
-    let done = command.output().map_err(|error| failed(command, error.to_string()))?;
+    let done = to_its_end(command, keep).map_err(|error| failed(command, error.to_string()))?;
     let code = done.status.code();
     if done.status.success() || code.is_some_and(|code| fine.contains(&code)) {
         return Ok(done.stdout);
@@ -60,9 +75,19 @@ pub(crate) fn output(command: &mut Command, fine: &[i32]) -> Result<Vec<u8>, Wor
     Err(failed(command, format!("{}: {}", done.status, last.join("; "))))
 }
 
-/// Runs it to its end.
-pub(crate) fn run(command: &mut Command) -> Result<(), WorkloadError> {
-    output(command.stdout(Stdio::null()), &[]).map(drop)
+/// As [`Command::output`], which waits for all who have the pipe, to the end of the program itself.
+fn to_its_end(command: &mut Command, keep: bool) -> io::Result<Output> {
+    let file = || Ok::<_, io::Error>(File::from(memfd_create("output", MemfdFlags::CLOEXEC)?));
+    let (out, err) = (file()?, file()?);
+    let stdout = if keep { out.try_clone()?.into() } else { Stdio::null() };
+    let status = command.stdout(stdout).stderr(err.try_clone()?).status()?;
+    // Where the others write is theirs: reading must not move it.
+    let read = |file: File| {
+        let size = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+        let mut bytes = vec![0; size];
+        file.read_exact_at(&mut bytes, 0).map(|()| bytes)
+    };
+    Ok(Output { status, stdout: read(out)?, stderr: read(err)? })
 }
 
 /// The command as a user would write it.
@@ -114,4 +139,29 @@ pub(crate) fn count(command: &mut Command) -> Result<u64, WorkloadError> {
     let status = child.wait().map_err(|error| failed(command, error.to_string()))?;
     let counted = counted.map_err(|error| failed(command, error.to_string()))?;
     if status.success() { Ok(counted) } else { Err(failed(command, status.to_string())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn what_stays_in_the_background_is_not_waited_for() {
+        let since = Instant::now();
+        let script = "(echo one; sleep 5; echo three) & sleep 0.2; echo two";
+        let said = output(command("sh").unwrap().args(["-ec", script]), &[]).unwrap();
+        assert_eq!(said, b"one\ntwo\n");
+        assert!(since.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn statuses_and_last_words() {
+        let sh = |script: &str| output(command("sh").unwrap().args(["-c", script]), &[3]);
+        assert_eq!(sh("echo all; exit 3").unwrap(), b"all\n");
+        let said = sh("echo all; echo no luck >&2; exit 4").unwrap_err().to_string();
+        assert!(said.contains("no luck") && said.contains('4'), "{said}");
+        assert!(run(command("sh").unwrap().args(["-c", "exit 3"])).is_err());
+    }
 }

@@ -56,7 +56,14 @@ impl Workload for Spad {
                 Kind::Choices(TESTS),
                 "which tests; they are run in the order of the default",
             ),
-            Parameter::new("sizes", sizes, "bytes", Kind::Sizes, "file sizes of the cached tests"),
+            Parameter::new(
+                "sizes",
+                sizes,
+                "bytes",
+                // A buffer has as many.
+                Kind::Sizes(1, 1 << 30),
+                "file sizes of the cached tests",
+            ),
             Parameter::new(
                 "for_seconds",
                 "0.1",

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::common::random::Random;
-use super::{TANDEM, lab};
+use super::{TANDEM, able, lab, records};
 
 const KILLS: u32 = 10;
 
@@ -26,9 +26,7 @@ size = "32M"
 
 #[test]
 fn killed_and_resumed() {
-    let here = |path: &str| Path::new(path).exists();
-    if !rustix::process::geteuid().is_root() || !here("/dev/fuse") || !here("/dev/loop-control") {
-        eprintln!("skipped: root, /dev/fuse and loop devices are needed");
+    if !able() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -67,8 +65,7 @@ fn wanted(study: &str) -> BTreeMap<String, u32> {
 /// How many records each run has; every one of them done.
 fn made(out: &Path) -> BTreeMap<String, u32> {
     let mut made = BTreeMap::new();
-    for line in fs::read_to_string(out.join("records.jsonl")).unwrap().lines() {
-        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+    for record in records(out) {
         assert_eq!(record["status"]["status"], "done", "{record:#}");
         *made.entry(record["id"].as_str().unwrap().to_owned()).or_default() += 1;
     }
@@ -96,7 +93,7 @@ fn killed(study: &str, out: &str, random: &mut Random) -> bool {
     lab.wait().unwrap().code().is_none()
 }
 
-fn nothing_left(out: &Path) {
+pub fn nothing_left(out: &Path) {
     let out = out.canonicalize().unwrap();
     let out = out.to_str().unwrap();
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 use super::super::StudyResults;
 use super::super::page::Block;
+use super::left_out;
 use crate::record::Status;
 
 /// The study's first part.
@@ -14,7 +15,7 @@ pub fn blocks(of: &StudyResults) -> Vec<Block> {
     let text = html! {
         @if !study.question.is_empty() { p class="question" { (study.question) } }
         (facts(of))
-        (left_out(of))
+        (left_out::list(of))
     };
     vec![Block::Text(text)]
 }
@@ -62,41 +63,6 @@ fn memory(of: &StudyResults) -> Option<String> {
 
 fn count(of: &StudyResults, is: fn(&Status) -> bool) -> usize {
     of.records.iter().filter(|record| is(&record.status)).count()
-}
-
-/// What was excluded by the study, and what this machine could not do.
-fn left_out(of: &StudyResults) -> Markup {
-    let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for record in &of.records {
-        if let Status::Skipped(reason) = &record.status {
-            let what = describe(&record.levels);
-            let list = reasons.entry(reason).or_default();
-            if !list.contains(&what) {
-                list.push(what);
-            }
-        }
-    }
-    html! {
-        @if !reasons.is_empty() || !of.study.exclude.is_empty() {
-            h3 { "Left out" }
-            ul {
-                @for (reason, what) in &reasons {
-                    li { (reason) ": " (short_list(what)) }
-                }
-                @for exclude in &of.study.exclude {
-                    li { (exclude.reason) ": " (describe(&exclude.levels)) " (by the study's file)" }
-                }
-            }
-        }
-    }
-}
-
-/// The first few of a long list, and how many more.
-fn short_list(what: &[String]) -> String {
-    match what.len() {
-        0..=4 => what.join("; "),
-        n => format!("{}; and {} more configurations", what[..3].join("; "), n - 3),
-    }
 }
 
 /// Levels in words: `filesystem ext2, processes 4`.

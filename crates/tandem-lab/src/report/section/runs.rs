@@ -24,19 +24,14 @@ pub fn blocks(of: &StudyResults) -> Vec<Block> {
 fn failures(of: &StudyResults) -> Option<Block> {
     let mut table = Table::new(
         &slug(&[&of.study.name, &of.scale, "failed"]),
-        "Runs that failed or were not possible",
-        &["configuration", "repetition", "ended", "reason"],
+        "Runs that failed",
+        &["configuration", "repetition", "reason"],
     );
     for record in &of.records {
-        let (ended, reason) = match &record.status {
-            Status::Done => continue,
-            Status::Failed(reason) => ("failed", reason),
-            Status::Skipped(reason) => ("skipped", reason),
-        };
+        let Status::Failed(reason) = &record.status else { continue };
         table.rows.push(vec![
             Cell::Text(describe(&record.levels)),
             Cell::Text(record.repetition.to_string()),
-            Cell::Text(ended.to_owned()),
             Cell::Text(reason.clone()),
         ]);
     }
@@ -64,7 +59,8 @@ fn marks(of: &StudyResults) -> Block {
 fn runs(of: &StudyResults) -> Table {
     let factors: Vec<_> = of.levels().into_keys().collect();
     let heads = ["run", "#order", "#repetition"].into_iter().map(str::to_owned);
-    let tail = ["ended", "#elapsed (s)", "marks", "environment"].into_iter().map(str::to_owned);
+    let tail =
+        ["ended", "reason", "#elapsed (s)", "marks", "environment"].into_iter().map(str::to_owned);
     let columns: Vec<String> = heads.chain(factors.iter().cloned()).chain(tail).collect();
     let names: Vec<&str> = columns.iter().map(String::as_str).collect();
     let mut table = Table::new(&slug(&[&of.study.name, &of.scale, "runs"]), "All runs", &names);
@@ -76,8 +72,10 @@ fn runs(of: &StudyResults) -> Table {
         ];
         let level = |factor: &String| record.levels.get(factor).cloned().unwrap_or_default();
         row.extend(factors.iter().map(|factor| Cell::Text(level(factor))));
+        let (ended, reason) = ended(record);
         row.extend([
-            Cell::Text(ended(record).to_owned()),
+            Cell::Text(ended.to_owned()),
+            Cell::Text(reason.to_owned()),
             Cell::Number(record.elapsed),
             Cell::Text(rules(record)),
             Cell::Code(record.environment.clone()),
@@ -87,11 +85,11 @@ fn runs(of: &StudyResults) -> Table {
     table
 }
 
-fn ended(record: &Record) -> &'static str {
-    match record.status {
-        Status::Done => "done",
-        Status::Failed(_) => "failed",
-        Status::Skipped(_) => "skipped",
+fn ended(record: &Record) -> (&'static str, &str) {
+    match &record.status {
+        Status::Done => ("done", ""),
+        Status::Failed(reason) => ("failed", reason),
+        Status::Skipped(reason) => ("skipped", reason),
     }
 }
 

@@ -62,8 +62,12 @@ fn text(given: &Given, scale: &str, selected: &Selected<'_>) -> String {
     if !selected.left_out.is_empty() {
         listing.heading("left out");
     }
-    for out in &selected.left_out {
-        listing.row(plan::label(&out.levels), &out.reason);
+    let kept = selected.configurations.iter().map(|one| &one.levels);
+    let all = plan::levels(study, kept.chain(selected.left_out.iter().map(|out| &out.levels)));
+    let out = selected.left_out.iter().map(|out| (out.reason.as_str(), &out.levels));
+    for one in plan::by_reason(out) {
+        let count = format!("{} configurations", one.combinations.len());
+        listing.row(count, format!("{}: {}", one.levels(&all), one.reason));
     }
     listing.render()
 }

@@ -1,6 +1,6 @@
 //! What is seen while runs are made: a line for each, and on a terminal what it is doing.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -15,7 +15,6 @@ use crate::units::bytes;
 pub struct Screen {
     bar: Option<ProgressBar>,
     place: RefCell<String>,
-    left: Cell<Option<f64>>,
 }
 
 impl Screen {
@@ -28,21 +27,20 @@ impl Screen {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        Screen { bar, place: RefCell::default(), left: Cell::default() }
+        Screen { bar, place: RefCell::default() }
     }
 
     pub fn tell(&self, event: Event<'_>) {
         match event {
             Event::Planned(outlook) => planned(outlook).iter().for_each(|line| self.line(line)),
-            Event::Begins(configuration, repetition, at, of, left) => {
+            Event::Begins(configuration, repetition, at, of) => {
                 let name = format!("{} {}", configuration.study, configuration.label());
                 *self.place.borrow_mut() = format!("[{at}/{of}] {name} #{repetition}");
-                self.left.set(left);
                 self.doing("");
                 self.bar.iter().for_each(ProgressBar::reset_elapsed);
             }
             Event::Doing(what) => self.doing(what),
-            Event::Ended(record) => self.line(&self.ended(record)),
+            Event::Ended(record, left) => self.line(&self.ended(record, left)),
         }
     }
 
@@ -63,8 +61,7 @@ impl Screen {
         }
     }
 
-    fn ended(&self, record: &Record) -> String {
-        let left = self.left.get().map(|seconds| (seconds - record.elapsed).max(0.0));
+    fn ended(&self, record: &Record, left: Option<f64>) -> String {
         let left = left.map_or_else(String::new, |left| format!(", {} left", time(left)));
         let how = match &record.status {
             Status::Done => format!("{:.1} s{left}", record.elapsed),
