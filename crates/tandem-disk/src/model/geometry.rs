@@ -33,6 +33,8 @@ struct Zone {
     /// Slots at a unit's front that are spares.
     unit_front: u64,
     skipped: Skipped,
+    /// Nothing is passed over, and there is one unit without spares at its front.
+    plain: bool,
     /// Slipped slots, for the angle: slips push what follows round where spares are per cylinder
     /// or track.
     turned_by: Vec<u64>,
@@ -132,17 +134,20 @@ impl Geometry {
         let zone = &self.zones[number];
         let within = sector - zone.first_sector;
         let slot = zone.slot(within);
-        let mut run = zone.until_track_end(within, slot);
+        let mut track = slot / zone.spt;
+        let mut run = zone.until_track_end(within, track);
         let mut real = slot;
         if !zone.remapped.is_empty() {
             let at = zone.remapped.partition_point(|&(bad, _)| bad < slot);
             match zone.remapped.get(at) {
-                Some(&(bad, spare)) if bad == slot => (real, run) = (spare, 1),
+                Some(&(bad, spare)) if bad == slot => {
+                    (real, track, run) = (spare, spare / zone.spt, 1);
+                }
                 Some(&(bad, _)) => run = run.min(zone.sector_of(bad).saturating_sub(within).max(1)),
                 None => {}
             }
         }
-        self.place(number, real, run)
+        self.place(number, real, track, run)
     }
 
     fn zone_of(&self, sector: u64) -> usize {
@@ -186,7 +191,7 @@ impl Geometry {
         let number = self.zone_of(sector);
         let zone = &self.zones[number];
         let within = sector - zone.first_sector;
-        sector + zone.until_track_end(within, zone.slot(within))
+        sector + zone.until_track_end(within, zone.slot(within) / zone.spt)
     }
 
     /// The first sector behind the cylinder that a sector is on.
@@ -210,9 +215,8 @@ impl Geometry {
         zone.first_sector + within.min(zone.sectors.saturating_sub(1))
     }
 
-    fn place(&self, number: usize, slot: u64, run: u64) -> Place {
+    fn place(&self, number: usize, slot: u64, track: u64, run: u64) -> Place {
         let zone = &self.zones[number];
-        let track = slot / zone.spt;
         let cylinder_in_zone = track / self.surfaces;
         let cylinder = zone.first_cylinder + cylinder_in_zone as u32;
         let order = track % self.surfaces;
@@ -222,7 +226,7 @@ impl Geometry {
             Mapping::SerpentineDisk => cylinder % 2 == 1,
         };
         let head = if backwards { self.surfaces - 1 - order } else { order };
-        let in_track = slot % zone.spt;
+        let in_track = slot - track * zone.spt;
         let switches = order + (self.surfaces - 1) * cylinder_in_zone;
         let turned = if zone.turned_by.is_empty() {
             0
@@ -267,12 +271,18 @@ impl Zone {
     /// The slot of a sector of the zone.
     fn slot(&self, within: u64) -> u64 {
         let address = within + self.reserved;
+        if self.plain {
+            return address;
+        }
         let (unit, rest) = divided(address, self.unit_sectors);
         self.skipped.slot(self.start(unit) + rest)
     }
 
     /// How many sectors of the zone lie before a slot.
     fn sector_of(&self, slot: u64) -> u64 {
+        if self.plain {
+            return slot.saturating_sub(self.reserved).min(self.sectors);
+        }
         let (unit, _) = divided(slot, self.unit_slots);
         let before = (slot - self.skipped.before(slot)).saturating_sub(self.start(unit));
         (unit * self.unit_sectors + before.min(self.unit_sectors)).saturating_sub(self.reserved)
@@ -294,8 +304,8 @@ impl Zone {
         base - passed + self.unit_front.saturating_sub(slipped)
     }
 
-    fn until_track_end(&self, within: u64, slot: u64) -> u64 {
-        let next = (slot / self.spt + 1) * self.spt;
+    fn until_track_end(&self, within: u64, track: u64) -> u64 {
+        let next = (track + 1) * self.spt;
         self.sector_of(next).min(self.sectors).saturating_sub(within).max(1)
     }
 }

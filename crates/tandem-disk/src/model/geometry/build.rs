@@ -104,6 +104,7 @@ fn zone(layout: &Layout, from: &ZoneLayout, first_sector: u64) -> Result<Zone, M
         unit_slots: plan.unit_slots,
         unit_sectors: plan.unit_sectors,
         unit_front: plan.front,
+        plain: plan.skipped.is_empty() && plan.unit_slots >= total && plan.front == 0,
         skipped: Skipped::new(&plan.skipped, total),
         turned_near: Index::new(&turned_by, total),
         turned_by,
