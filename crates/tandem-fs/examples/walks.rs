@@ -22,8 +22,9 @@ use tandem_fs::{Cred, MountOptions, ROOT, Volume, WriteFlags};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Bytes of D.
+/// Bytes of D, and of M.
 const SIZE: u64 = 16 << 30;
+const META: u64 = 512 << 20;
 
 struct Entry {
     path: String,
@@ -167,7 +168,7 @@ fn main() {
     let bytes: u64 = entries.iter().filter_map(|e| e.size).sum();
     println!("{} entries, {} MiB", entries.len(), bytes >> 20);
     for continuous in [true, false] {
-        let rig = Rig::new(SIZE, block);
+        let rig = Rig::new(META, SIZE, block);
         let opts = MountOptions { continuous, flush, ..MountOptions::default() };
         let vol = rig.open(opts.clone());
         let start = Instant::now();

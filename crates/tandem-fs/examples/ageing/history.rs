@@ -41,6 +41,10 @@ pub const SMALL: Sizes = [(1, 1 << 20, 8 << 20), (9, 64 << 10, 1 << 20), (90, 25
 pub const LARGE: Sizes =
     [(5, 4 << 20, 16 << 20), (45, 256 << 10, 4 << 20), (50, 4 << 10, 256 << 10)];
 
+/// Of one block at most: what ages is the metadata.
+#[allow(dead_code, reason = "one of the two programs offers it")]
+pub const TINY: Sizes = [(1, 1, 4096), (9, 1, 4096), (90, 1, 4096)];
+
 /// xorshift64*.
 pub struct Random(u64);
 

@@ -1,14 +1,17 @@
 //! How placement holds out: a volume is aged in process, and what becomes of its files and of its
-//! free space is shown as it ages; then new files are put on it, and both are read.
+//! free space is shown as it ages; then new files are put on it, and both are read, their metadata
+//! first. With `--rests`, their metadata are then changed and left alone so often instead.
 //!
 //! ```sh
 //! cargo run --release -p tandem-fs --example ageing -- [--fill 80] [--times 10] [--mib 1024]
-//!     [--block 4096] [--sizes small|large] [--commit 256] [--seed 1]
+//!     [--meta 256] [--block 4096] [--sizes tiny|small|large] [--commit 256] [--seed 1]
+//!     [--rests 40] [--changes 500]
 //! ```
 //!
 //! `commit` is how many MiB are written between two commits. D keeps nothing but counts.
 
 mod history;
+mod metadata;
 #[path = "../common/rig.rs"]
 mod rig;
 
@@ -17,6 +20,8 @@ use std::sync::Arc;
 use history::{Ageing, DIRECTORIES, Random, Target};
 use rig::{READ, Rig, read};
 use tandem_fs::{Cred, MountOptions, ROOT, Volume, WriteFlags};
+
+type Res<T> = Result<T, tandem_fs::Error>;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -91,7 +96,7 @@ impl Aged {
         Layout::of(&self.vol, &self.files).show(&what, &self.vol);
     }
 
-    fn write(&mut self, dir: u64, name: &str, size: usize) -> Result<u64, tandem_fs::Error> {
+    fn write(&mut self, dir: u64, name: &str, size: usize) -> Res<u64> {
         let cred = Cred::root();
         let ino = self.vol.mknod(&cred, dir, name.as_bytes(), 0o644, 0, 0)?.ino;
         for at in (0..size).step_by(READ) {
@@ -111,7 +116,7 @@ impl Aged {
     }
 
     /// Directories of new files, as an archive has them, of so many bytes in all.
-    fn unpack(&mut self, bytes: u64) -> Result<Vec<Vec<(u64, u64)>>, tandem_fs::Error> {
+    fn unpack(&mut self, bytes: u64) -> Res<Vec<Vec<(u64, u64)>>> {
         let mut random = Random::new(77);
         let (mut trees, end) = (Vec::new(), self.written + bytes);
         while self.written < end {
@@ -133,19 +138,13 @@ impl Aged {
 impl Target for Aged {
     type Error = tandem_fs::Error;
 
-    fn create(
-        &mut self,
-        dir: usize,
-        number: u64,
-        size: usize,
-        _: &mut Random,
-    ) -> Result<(), tandem_fs::Error> {
+    fn create(&mut self, dir: usize, number: u64, size: usize, _: &mut Random) -> Res<()> {
         let ino = self.write(self.dirs[dir], &format!("f{number:07}"), size)?;
         self.files[dir].push((number, ino));
         Ok(())
     }
 
-    fn delete(&mut self, dir: usize, number: u64) -> Result<(), tandem_fs::Error> {
+    fn delete(&mut self, dir: usize, number: u64) -> Res<()> {
         let name = format!("f{number:07}");
         self.vol.unlink(&Cred::root(), self.dirs[dir], name.as_bytes())?;
         self.files[dir].retain(|f| f.0 != number);
@@ -193,31 +192,78 @@ fn walk(rig: &Rig, what: &str, dirs: &[Vec<(u64, u64)>], names: &[u64]) {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut ageing = Ageing::default();
-    let (mut mib, mut block, mut commit) = (1024, 4096, 256);
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let value = words.next().ok_or(format!("{word}: a value is missing"))?;
-        match word.as_str() {
-            "--fill" => ageing.fill = value.parse()?,
-            "--times" => ageing.times = value.parse()?,
-            "--seed" => ageing.seed = value.parse()?,
-            "--mib" => mib = value.parse()?,
-            "--block" => block = value.parse()?,
-            "--commit" => commit = value.parse()?,
-            "--sizes" if value == "small" => ageing.sizes = history::SMALL,
-            "--sizes" if value == "large" => ageing.sizes = history::LARGE,
-            _ => return Err(format!("{word} {value}: not known").into()),
+/// What the command line says.
+struct Args {
+    ageing: Ageing,
+    /// MiB of D, and of M.
+    mib: u64,
+    meta: u64,
+    block: u32,
+    /// MiB between two commits.
+    commit: u64,
+    /// Changes between two rests, and how often.
+    changes: u64,
+    rests: u64,
+}
+
+impl Args {
+    fn parse() -> Result<Args, Box<dyn std::error::Error>> {
+        let ageing = Ageing::default();
+        let mut args =
+            Args { ageing, mib: 1024, meta: 256, block: 4096, commit: 256, changes: 500, rests: 0 };
+        let mut words = std::env::args().skip(1);
+        while let Some(word) = words.next() {
+            let value = words.next().ok_or(format!("{word}: a value is missing"))?;
+            match word.as_str() {
+                "--fill" => args.ageing.fill = value.parse()?,
+                "--times" => args.ageing.times = value.parse()?,
+                "--seed" => args.ageing.seed = value.parse()?,
+                "--mib" => args.mib = value.parse()?,
+                "--meta" => args.meta = value.parse()?,
+                "--block" => args.block = value.parse()?,
+                "--commit" => args.commit = value.parse()?,
+                "--changes" => args.changes = value.parse()?,
+                "--rests" => args.rests = value.parse()?,
+                "--sizes" if value == "tiny" => args.ageing.sizes = history::TINY,
+                "--sizes" if value == "small" => args.ageing.sizes = history::SMALL,
+                "--sizes" if value == "large" => args.ageing.sizes = history::LARGE,
+                _ => return Err(format!("{word} {value}: not known").into()),
+            }
         }
+        Ok(args)
     }
-    let size: u64 = mib << 20;
-    let rig = Rig::new(size, block);
+}
+
+/// Walks through the metadata, and reading of all files.
+fn measure(rig: &Rig, aged: &Aged, trees: &[Vec<(u64, u64)>], args: &Args) -> Res<()> {
+    let vol = &aged.vol;
+    let lookup = |n: usize| {
+        let name = format!("new{n}");
+        vol.lookup(&Cred::root(), ROOT, name.as_bytes()).map(|found| found.ino)
+    };
+    let names: Vec<u64> = (0..trees.len()).map(lookup).collect::<Result<_, _>>()?;
+    vol.shutdown()?;
+    metadata::show(rig);
+    if args.rests > 0 {
+        let files: Vec<u64> = aged.files.iter().flatten().map(|file| file.1).collect();
+        return metadata::wear(rig, &files, args.rests, args.changes);
+    }
+    println!("     read ahead  requests  MiB read     asked  ratio      hits    dir others");
+    walk(rig, "aged", &aged.files, &aged.dirs);
+    walk(rig, "new", trees, &names);
+    metadata::show(rig);
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args = Args::parse()?;
+    let size = args.mib << 20;
+    let rig = Rig::new(args.meta << 20, size, args.block);
     let vol = rig.open(MountOptions { background: false, ..MountOptions::default() });
     println!("  written full, %   files  extents   cont, % free runs  longest");
-    let mut aged = Aged::new(vol, commit << 20, size * 2);
-    let wanted = size * ageing.fill / 100;
-    let done = history::age(&ageing, wanted, Random::new(ageing.seed), &mut aged)?;
+    let mut aged = Aged::new(vol, args.commit << 20, size * 2);
+    let wanted = size * args.ageing.fill / 100;
+    let done = history::age(&args.ageing, wanted, Random::new(args.ageing.seed), &mut aged)?;
     aged.vol.sync()?;
     aged.line();
     println!("{done:?}, {} commits", aged.vol.stats().commits);
@@ -227,14 +273,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let left = space.blocks_free * u64::from(space.block_size);
     let trees = aged.unpack(left / 4)?;
     Layout::of(&aged.vol, &trees).show("new", &aged.vol);
-    let lookup = |n: usize| {
-        let name = format!("new{n}");
-        aged.vol.lookup(&Cred::root(), ROOT, name.as_bytes()).map(|found| found.ino)
-    };
-    let names: Vec<u64> = (0..trees.len()).map(lookup).collect::<Result<_, _>>()?;
-    aged.vol.shutdown()?;
-    println!("     read ahead  requests  MiB read     asked  ratio      hits    dir others");
-    walk(&rig, "aged", &aged.files, &aged.dirs);
-    walk(&rig, "new", &trees, &names);
+    measure(&rig, &aged, &trees, &args)?;
     Ok(())
 }

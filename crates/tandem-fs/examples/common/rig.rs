@@ -75,14 +75,15 @@ impl Device for Null {
 
 /// The devices of a volume.
 pub struct Rig {
-    meta: Arc<dyn Device>,
+    /// M.
+    pub meta: Arc<dyn Device>,
     data: Arc<dyn Device>,
 }
 
 impl Rig {
-    /// A new volume with `size` bytes of D in data blocks of `block` bytes.
-    pub fn new(size: u64, block: u32) -> Rig {
-        let meta: Arc<dyn Device> = Arc::new(MemoryDevice::new("meta", 512 << 20));
+    /// A new volume with `meta` bytes of M, and `size` bytes of D in data blocks of `block` bytes.
+    pub fn new(meta: u64, size: u64, block: u32) -> Rig {
+        let meta: Arc<dyn Device> = Arc::new(MemoryDevice::new("meta", meta));
         let head = MemoryDevice::new("head", HEAD);
         let data: Arc<dyn Device> = Arc::new(Null { head, size, counters: Counters::default() });
         let opts = MkfsOptions { data_block_size: Some(block), ..MkfsOptions::default() };
@@ -93,8 +94,12 @@ impl Rig {
 
     /// Mounts it.
     pub fn open(&self, opts: MountOptions) -> Arc<Volume> {
-        let (meta, data) = (Arc::clone(&self.meta), Arc::clone(&self.data));
-        Volume::open(meta, Some(data), opts, Arc::new(Clock)).expect("open")
+        self.open_through(Arc::clone(&self.meta), opts)
+    }
+
+    /// The same through a device that stands before M.
+    pub fn open_through(&self, meta: Arc<dyn Device>, opts: MountOptions) -> Arc<Volume> {
+        Volume::open(meta, Some(Arc::clone(&self.data)), opts, Arc::new(Clock)).expect("open")
     }
 }
 

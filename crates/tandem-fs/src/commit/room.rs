@@ -35,6 +35,8 @@ pub(crate) struct Quiet {
     /// The log's end.
     position: u64,
     intervals: u32,
+    /// Where it was after a round that was of no use.
+    settled: Option<u64>,
 }
 
 impl Core {
@@ -262,23 +264,24 @@ impl Core {
     }
 
     /// Called once an interval. When nothing has changed for a while, cleans ahead: a round an
-    /// interval, of segments that give at least as much as they take, until there is plenty and what
-    /// is live does not lie thin. It ends by itself; a volume that nobody changes is soon left alone.
+    /// interval, until there is plenty and what is live does not lie thin. It ends by itself: after a
+    /// round that has not made the log shorter there is none until somebody else has logged something.
     pub(crate) fn idle(&self, quiet: &mut Quiet) -> Result<()> {
         let (position, wanted) = {
             let st = self.state.lock();
             let calm = st.cache.dirty_bytes() == 0 && st.dirty_bytes == 0 && !st.read_only;
-            let few = |st: &State| st.segs.clean() < st.segs.plenty() || st.segs.is_thin();
-            (st.segs.position(), calm && few(&st))
+            let few = |st: &State| st.segs.clean() < st.segs.plenty();
+            (st.segs.position(), calm && (few(&st) || st.segs.thin().is_some()))
         };
         quiet.intervals = if quiet.position == position { quiet.intervals + 1 } else { 0 };
         quiet.position = position;
-        if !wanted || quiet.intervals < IDLE {
+        if !wanted || quiet.intervals < IDLE || quiet.settled == Some(position) {
             return Ok(());
         }
-        self.clean_step(Need::Idle)?;
+        let gained = self.clean_step(Need::Idle)?;
         // What it has committed itself is no change.
         quiet.position = self.state.lock().segs.position();
+        quiet.settled = (!gained).then_some(quiet.position);
         Ok(())
     }
 }

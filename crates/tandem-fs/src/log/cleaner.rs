@@ -3,9 +3,11 @@
 //! writes it elsewhere, apart from what is fresh; after the checkpoint behind it the victims are
 //! clean.
 
+mod choice;
+
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-use tandem_format::{GRAIN, Kind, Loc, SegEntry, Summary};
+use tandem_format::{GRAIN, Kind, Loc, Summary};
 
 use crate::cache::Key;
 use crate::commit::{Committer, Contents};
@@ -15,13 +17,12 @@ use crate::volume::Core;
 
 use super::Item;
 use super::reader::{decode_block, verify_block};
+use super::segments::Thin;
+use choice::{PIECE, Standing, choose};
 
 /// Live bytes that a round moves for each byte of the block map, all of which the checkpoint behind
 /// it may have to write.
 const WORTH: u64 = 8;
-
-/// Live bytes that a round moves at most when a caller waits for it.
-const PIECE: u64 = 4 << 20;
 
 /// Why segments are cleaned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,71 +48,34 @@ pub(crate) struct CleanerCounters {
     pub stuck: AtomicU64,
 }
 
-/// How the log stands, as far as the choice of victims depends on it.
-#[derive(Debug, Clone, Copy)]
-struct Standing {
-    /// Bytes of a segment.
-    size: u64,
-    /// Bytes of it that blocks can count on.
-    usable: u64,
-    /// Bytes that survivors may take up.
-    room: u64,
-    /// Bytes that a round moves at most when nobody waits for it.
-    round: u64,
-    /// Bytes that still fit into the active segment.
-    here: u64,
-    /// Number of the last commit.
-    now: u64,
+/// What a round is judged by, in bytes.
+struct Account {
+    /// Segments that have become clean.
+    released: u64,
+    /// Logged to move blocks.
+    moved: u64,
+    /// What the log takes up, with what checkpoints have put apart since the mount.
+    spread: u64,
 }
 
-/// Cost and benefit (LFS §3.6): the emptier and the older, the better, but with the cube of the share
-/// that is gained: where nothing tells hot from cold, age is chance, and the emptiest are best. As
-/// many as a round may move, and none unless they give half a segment more than they take: then it
-/// would go on for ever. In idle time only those that give as much as they take. When old ones give
-/// too little, the emptiest.
-fn choose(segments: &[(u64, SegEntry)], s: Standing, need: Need) -> Vec<u64> {
-    let worth = |e: &SegEntry| {
-        let u = f64::from(e.live) / s.size as f64;
-        let age = s.now.saturating_sub(e.stamp) + 1;
-        (1.0 - u).powi(3) * age as f64 / (1.0 + u)
-    };
-    let taken = take(segments, s, need, worth);
-    if !taken.is_empty() || need == Need::Idle {
-        return taken;
-    }
-    take(segments, s, need, |e| -f64::from(e.live))
-}
-
-/// As many as a round may move of those that `worth` puts first.
-fn take(
-    segments: &[(u64, SegEntry)],
-    s: Standing,
-    need: Need,
-    worth: impl Fn(&SegEntry) -> f64,
-) -> Vec<u64> {
-    let limit = if need == Need::Idle { s.usable / 2 } else { s.usable };
-    let mut ranked: Vec<(f64, u64, u64)> = segments
-        .iter()
-        .filter(|(_, e)| u64::from(e.live) < limit)
-        .map(|(n, e)| (worth(e), *n, u64::from(e.live)))
-        .collect();
-    ranked.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-    let most = if need == Need::Now { PIECE } else { s.round };
-    let (mut taken, mut live, mut gain) = (Vec::new(), 0, s.here);
-    for (_, n, bytes) in ranked {
-        let enough = live + bytes > most && gain >= s.size / 2;
-        if enough || live + bytes > s.room {
-            break;
+impl Account {
+    fn of(c: &Committer, st: &State) -> Account {
+        let apart = c.log.tables.map_or(0, |(_, filled)| u64::from(filled));
+        Account {
+            released: st.segs.released() * st.segs.size(),
+            moved: c.log.moved,
+            spread: st.segs.spread() + apart,
         }
-        live += bytes;
-        // Blocks come with an entry in a summary.
-        gain += s.size.saturating_sub(bytes + bytes / 32);
-        taken.push(n);
     }
-    if gain < s.size / 2 {
-        taken.clear();
+
+    /// Whether more was gained than it took. In idle time the log must be shorter, so that rounds
+    /// come to an end.
+    fn is_gain(&self, before: &Account, need: Need) -> bool {
+        match need {
+            Need::Idle => self.spread < before.spread,
+            _ => self.released - before.released > self.moved - before.moved,
+        }
     }
-    taken
 }
 
 impl Core {
@@ -134,7 +98,7 @@ impl Core {
         let before = {
             let mut st = self.state.lock();
             st.segs.take_mean();
-            (st.segs.released(), c.log.moved)
+            Account::of(&c, &st)
         };
         let mut victims = self.victims(need);
         if victims.is_empty() && need == Need::Now {
@@ -142,15 +106,17 @@ impl Core {
             self.commit_locked(&mut c, Contents::Wanted, true)?;
             victims = self.victims(need);
         }
+        if need == Need::Idle && victims.contains(&c.log.segment) {
+            c.log.close_segment(&*self.meta, &self.state).map_err(|e| self.poisoned(e))?;
+        }
         self.move_out(&mut c, &victims)?;
-        let released = self.state.lock().segs.released() - before.0;
-        let gained = released * u64::from(self.geo.segment_size) > c.log.moved - before.1;
+        let gained = Account::of(&c, &self.state.lock()).is_gain(&before, need);
         let counters = &self.counters.cleaner;
         let count = |counter: &AtomicU64, n: u64| counter.fetch_add(n, Ordering::Relaxed);
         count(&counters.rounds, 1);
         count(&counters.idle, u64::from(need == Need::Idle));
-        if !gained {
-            count(&counters.fruitless, 1);
+        count(&counters.fruitless, u64::from(!gained));
+        if !gained && need != Need::Idle {
             counters.stuck.store(self.state.lock().segs.position(), Ordering::Relaxed);
         }
         Ok(gained)
@@ -158,16 +124,24 @@ impl Core {
 
     fn victims(&self, need: Need) -> Vec<u64> {
         let mut st = self.state.lock();
+        let thin = st.segs.thin().unwrap_or(Thin::Half);
+        let close = need == Need::Idle && st.segs.is_active_thin(thin);
+        let size = st.segs.size();
+        // What is live in the active segment goes first, and what is left of its room is given up.
+        let (kept, here) =
+            if close { (2 * size, 0) } else { (0, size.saturating_sub(st.segs.filled)) };
         let standing = Standing {
-            size: st.segs.size(),
+            size,
             usable: st.segs.usable(),
-            room: st.segs.room_for_moves().saturating_sub(st.commit_needs()),
+            thin,
+            room: st.segs.room_for_moves().saturating_sub(st.commit_needs() + kept),
             round: (st.map_bytes() * WORTH).clamp(PIECE, (st.dirty_limit / 2).max(PIECE)),
-            here: st.segs.size().saturating_sub(st.segs.filled),
+            here,
             now: st.commit,
         };
         let all: Vec<_> = st.segs.used().collect();
-        let victims = choose(&all, standing, need);
+        let mut victims = choose(&all, standing, need);
+        victims.extend(close.then_some(st.segs.active));
         st.moving = victims.iter().map(|&n| u64::from(st.segs.entry(n).live)).sum();
         victims
     }

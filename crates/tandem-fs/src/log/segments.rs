@@ -1,11 +1,13 @@
 //! Segment usage: which segments of the log hold live blocks, and how many bytes of them.
 
 mod room;
+mod thin;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::planted::{Planted, planted};
 use tandem_format::{Geometry, Loc, SEG_PER_BLOCK, SegEntry};
+pub(crate) use thin::Thin;
 
 /// The usage table, whole in memory: 16 bytes a segment.
 pub(crate) struct Segments {

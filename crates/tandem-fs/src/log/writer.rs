@@ -130,7 +130,7 @@ impl LogWriter {
                     self.write(head, batch, batch.flags | more, full, &mut placed)?;
                 }
                 if partial.len_with(1, block.len()) > self.room(head) {
-                    self.advance(head, batch)?;
+                    self.advance(head, batch.meta, batch.state)?;
                 }
                 // The header names the partial segment that the block is in.
                 block.clear();
@@ -198,10 +198,16 @@ impl LogWriter {
         (self.segment_size - self.place(head).1) as usize
     }
 
+    /// The log goes on in the next segment, whatever room there is in this one. Roll-forward finds it
+    /// as it does when a block was too long for the rest.
+    pub fn close_segment(&mut self, meta: &dyn Device, state: &Mutex<State>) -> Result<()> {
+        self.advance(Head::Log, meta, state)
+    }
+
     /// Goes on in the next segment.
-    fn advance(&mut self, head: Head, batch: &Batch<'_>) -> Result<()> {
+    fn advance(&mut self, head: Head, meta: &dyn Device, state: &Mutex<State>) -> Result<()> {
         let next = {
-            let mut st = batch.state.lock();
+            let mut st = state.lock();
             match head {
                 Head::Log => st.segs.advance(),
                 Head::Tables => st.segs.advance_tables(),
@@ -209,7 +215,7 @@ impl LogWriter {
         };
         let Some(next) = next else {
             return Err(Error::Io {
-                device: batch.meta.name().into(),
+                device: meta.name().into(),
                 op: "write",
                 offset: 0,
                 len: 0,

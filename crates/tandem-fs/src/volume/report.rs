@@ -62,7 +62,7 @@ pub struct CleanerStats {
     pub rounds: u64,
     /// Rounds in idle time among them.
     pub idle_rounds: u64,
-    /// Rounds after which there were no more clean segments than before.
+    /// Rounds that gave no more than they took.
     pub fruitless_rounds: u64,
     /// Segments emptied.
     pub segments_cleaned: u64,

@@ -1,4 +1,7 @@
+mod idle;
 mod through_a_volume;
+
+use tandem_format::SegEntry;
 
 use super::*;
 
@@ -6,7 +9,15 @@ const SIZE: u32 = 1 << 20;
 
 fn standing(room: u64) -> Standing {
     let size = u64::from(SIZE);
-    Standing { size, usable: size - (76 << 10), room, round: 16 << 20, here: 0, now: 100 }
+    Standing {
+        size,
+        usable: size - (76 << 10),
+        thin: Thin::Half,
+        room,
+        round: 16 << 20,
+        here: 0,
+        now: 100,
+    }
 }
 
 fn segments(of: &[(u32, u64)]) -> Vec<(u64, SegEntry)> {
@@ -53,4 +64,6 @@ fn idle_rounds_take_only_what_gives_as_much() {
     assert_eq!(choose(&of, standing(64 << 20), Need::Idle), []);
     let of = segments(&[(60, 1), (20, 1), (30, 1)]);
     assert_eq!(choose(&of, standing(64 << 20), Need::Idle), [1, 2]);
+    let most = Standing { thin: Thin::ThreeQuarters, ..standing(64 << 20) };
+    assert_eq!(choose(&of, most, Need::Idle), [1, 2, 0]);
 }

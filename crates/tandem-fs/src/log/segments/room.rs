@@ -1,7 +1,5 @@
 //! How much of the log is kept free, for whom, and what remains for live blocks.
 
-use tandem_format::SegEntry;
-
 use super::Segments;
 
 /// A log of fewer segments keeps more of its room free, and the IFile's blocks among the others.
@@ -32,15 +30,6 @@ impl Segments {
     /// With so many, there is nothing for it to do in idle time.
     pub fn plenty(&self) -> u64 {
         self.count() / 4
-    }
-
-    /// Whether what is live lies thin: segments that are less than half live have as much dead as
-    /// live, and there are two at least. Whoever reads around a block then reads mostly what is dead.
-    pub fn is_thin(&self) -> bool {
-        let thin = |(_, e): &(u64, SegEntry)| u64::from(e.live) < self.usable() / 2;
-        let add = |(n, live), (_, e): (u64, SegEntry)| (n + 1, live + u64::from(e.live));
-        let (n, live) = self.used().filter(thin).fold((0, 0), add);
-        n >= 2 && live * 2 <= n * self.size
     }
 
     /// Bytes of a segment that blocks can count on. The rest goes to summaries, to padding, and to

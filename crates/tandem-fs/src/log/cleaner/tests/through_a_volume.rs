@@ -6,40 +6,55 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tandem_device::{Device, MemoryDevice};
 
 use super::Need;
-use crate::commit::{Contents, Quiet};
+use crate::commit::Contents;
 use crate::error::Fault;
 use crate::types::{Cred, Ino, ROOT, SetAttr, SetTime};
 use crate::{MkfsOptions, MountOptions, SystemEnv, Time, Volume};
 
 const SIZE: u64 = 16 << 20;
-const FILES: u64 = 60;
+pub(super) const FILES: u64 = 60;
 
-/// Devices in memory, and directories of files of which this many in a hundred of M's bytes are
-/// live metadata.
-struct Rig {
+/// Devices in memory, and directories of files.
+pub(super) struct Rig {
     meta: Arc<dyn Device>,
     data: Arc<dyn Device>,
-    dirs: Vec<Vec<Ino>>,
+    pub dirs: Vec<Vec<Ino>>,
     random: u64,
 }
 
 impl Rig {
-    fn new(percent: u64) -> (Rig, Arc<Volume>) {
-        let meta: Arc<dyn Device> = Arc::new(MemoryDevice::new("meta", SIZE));
-        let data: Arc<dyn Device> = Arc::new(MemoryDevice::new("data", 64 << 20));
-        let (env, options) = (Arc::new(SystemEnv), MkfsOptions::default());
-        Volume::mkfs(Arc::clone(&meta), Some(Arc::clone(&data)), &options, env).unwrap();
-        let mut rig = Rig { meta, data, dirs: Vec::new(), random: 1 };
-        let vol = rig.open();
+    /// So many in a hundred of M's bytes are live metadata.
+    pub fn new(percent: u64) -> (Rig, Arc<Volume>) {
+        let (meta, data) = (MemoryDevice::new("meta", SIZE), MemoryDevice::new("data", 64 << 20));
+        let (rig, vol) = Rig::on([Arc::new(meta), Arc::new(data)], None, SIZE / 100 * percent);
         assert!(vol.core.state.lock().segs.tables_apart());
-        while vol.core.state.lock().segs.live_bytes() * 100 < SIZE * percent {
+        (rig, vol)
+    }
+
+    /// On these devices, with segments of so many bytes and so many bytes of live metadata.
+    pub fn on(
+        devices: [Arc<dyn Device>; 2],
+        segment_size: Option<u32>,
+        live: u64,
+    ) -> (Rig, Arc<Volume>) {
+        let options = MkfsOptions { segment_size, ..MkfsOptions::default() };
+        let mut rig = Rig::found(devices, Vec::new());
+        let (meta, data) = (Arc::clone(&rig.meta), Arc::clone(&rig.data));
+        Volume::mkfs(meta, Some(data), &options, Arc::new(SystemEnv)).unwrap();
+        let vol = rig.open();
+        while vol.core.state.lock().segs.live_bytes() < live {
             rig.grow(&vol);
             vol.sync().unwrap();
         }
         (rig, vol)
     }
 
-    fn open(&self) -> Arc<Volume> {
+    /// Of a volume that is there.
+    pub fn found([meta, data]: [Arc<dyn Device>; 2], dirs: Vec<Vec<Ino>>) -> Rig {
+        Rig { meta, data, dirs, random: 1 }
+    }
+
+    pub fn open(&self) -> Arc<Volume> {
         let options = MountOptions { background: false, ..MountOptions::default() };
         let (meta, data) = (Arc::clone(&self.meta), Arc::clone(&self.data));
         Volume::open(meta, Some(data), options, Arc::new(SystemEnv)).unwrap()
@@ -58,7 +73,7 @@ impl Rig {
         self.dirs.push((0..FILES).map(file).collect());
     }
 
-    fn below(&mut self, n: u64) -> u64 {
+    pub fn below(&mut self, n: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
@@ -67,7 +82,7 @@ impl Rig {
 
     /// Changes files at random until so many times M's bytes were logged; nine of ten in one
     /// directory of ten when some are `hot`. Returns the bytes of blocks logged by those of changed ones.
-    fn update(&mut self, vol: &Volume, times: u64, hot: bool) -> f64 {
+    pub fn update(&mut self, vol: &Volume, times: u64, hot: bool) -> f64 {
         let before = vol.stats().log;
         let mut n = 0;
         loop {
@@ -109,7 +124,7 @@ impl Rig {
     }
 
     /// All files are there, and the books are right.
-    fn assert_sound(&self, vol: &Arc<Volume>) {
+    pub fn assert_sound(&self, vol: &Arc<Volume>) {
         for ino in self.dirs.iter().flatten() {
             vol.getattr(*ino).unwrap();
         }
@@ -123,7 +138,7 @@ impl Rig {
 }
 
 /// Some second of half a year: records are as long before as after the updates.
-fn accessed(n: u64) -> SetAttr {
+pub(super) fn accessed(n: u64) -> SetAttr {
     let secs = (1 << 30) + (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as i64;
     let atime = Some(SetTime::At(Time { secs, nanos: 123_456_789 }));
     SetAttr { atime, ..SetAttr::default() }
@@ -139,67 +154,6 @@ fn hot_blocks_do_not_make_the_cold_ones_move() {
     };
     let (uniform, hot) = (amplification(false), amplification(true));
     assert!(hot < uniform * 0.85, "{hot} and {uniform}");
-}
-
-#[test]
-fn an_idle_volume_is_cleaned_until_it_can_rest() {
-    let (mut rig, vol) = Rig::new(58);
-    rig.update(&vol, 3, false);
-    vol.sync().unwrap();
-    let clean = |vol: &Volume| vol.core.state.lock().segs.clean();
-    // Two of three directories are emptied: their blocks lie in all segments.
-    for n in (0..rig.dirs.len()).filter(|n| n % 3 > 0) {
-        let dir = format!("directory {n}");
-        let dir = vol.lookup(&Cred::root(), ROOT, dir.as_bytes()).unwrap().ino;
-        for n in 0..FILES {
-            let name = format!("a file with a name of some length {n}");
-            vol.unlink(&Cred::root(), dir, name.as_bytes()).unwrap();
-        }
-        rig.dirs[n].clear();
-    }
-    vol.core.commit_all(true).unwrap();
-    let (before, mut quiet) = (clean(&vol), Quiet::default());
-    let plenty = vol.core.state.lock().segs.plenty();
-    assert!(before < plenty, "{before} clean segments leave nothing to do");
-    vol.core.idle(&mut quiet).unwrap();
-    assert_eq!(vol.stats().cleaner.idle_rounds, 0, "it was changed a moment ago");
-    for _ in 0..200 {
-        vol.core.idle(&mut quiet).unwrap();
-    }
-    assert!(vol.stats().cleaner.idle_rounds > 0 && clean(&vol) >= plenty);
-    let logged = vol.stats().log.bytes_logged;
-    for _ in 0..10 {
-        vol.core.idle(&mut quiet).unwrap();
-    }
-    assert_eq!(vol.stats().log.bytes_logged, logged);
-    rig.assert_sound(&vol);
-}
-
-#[test]
-fn what_lies_thin_is_gathered_in_idle_time() {
-    let (rig, vol) = Rig::new(3);
-    let files: Vec<Ino> = rig.dirs.iter().flatten().copied().collect();
-    for n in 0..1500 {
-        let ino = files[n * 7 % files.len()];
-        vol.setattr(&Cred::root(), ino, &accessed(n as u64)).unwrap();
-        vol.sync().unwrap();
-    }
-    vol.core.commit_all(true).unwrap();
-    let used = |vol: &Volume| {
-        let st = vol.core.state.lock();
-        (st.segs.used().count() as u64 * st.segs.size(), st.segs.live_bytes(), st.segs.clean())
-    };
-    let (before, live, clean) = used(&vol);
-    assert!(before > 4 * live, "{before} bytes for {live}");
-    assert!(clean > vol.core.state.lock().segs.plenty(), "for lack of segments it is not cleaned");
-    let mut quiet = Quiet::default();
-    (0..50).for_each(|_| vol.core.idle(&mut quiet).unwrap());
-    let (after, live, _) = used(&vol);
-    assert!(after <= 2 * live, "{after} bytes for {live}");
-    let logged = vol.stats().log.bytes_logged;
-    (0..10).for_each(|_| vol.core.idle(&mut quiet).unwrap());
-    assert_eq!(vol.stats().log.bytes_logged, logged);
-    rig.assert_sound(&vol);
 }
 
 #[test]
