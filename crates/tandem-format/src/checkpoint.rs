@@ -3,7 +3,7 @@
 use crate::error::FormatError;
 use crate::geometry::superblock_b;
 use crate::page::{self, refuse};
-use crate::units::{COUNT_MAX, GRAIN, Loc, Time};
+use crate::units::{COUNT_MAX, GRAIN, ID_LIMIT, INO_LIMIT, Loc, Time};
 
 const MAGIC: [u8; 8] = *b"TandemCP";
 const STRUCTURE: &str = "checkpoint";
@@ -150,8 +150,8 @@ impl Checkpoint {
             ("serial", self.serial, COUNT_MAX),
             ("commit", self.commit, COUNT_MAX),
             ("next serial", self.next_serial, COUNT_MAX),
-            ("next ino", self.next_ino, 1 << 48),
-            ("next id", self.next_id, 1 << 50),
+            ("next ino", self.next_ino, INO_LIMIT),
+            ("next id", self.next_id, ID_LIMIT),
             ("inodes", self.inodes, COUNT_MAX),
             ("live bytes", self.live_bytes, COUNT_MAX),
             ("mapped", self.mapped, COUNT_MAX),

@@ -24,8 +24,6 @@ const REC: usize = 12;
 const LINK: usize = 6;
 /// Bytes of the shortest entry.
 const ENTRY_MIN: usize = SLOT + REC + LINK;
-/// I-node numbers are below this.
-const INO_LIMIT: u64 = 1 << 48;
 /// In a record's tag: the body is an i-node record.
 const EMBEDDED: u8 = 0x80;
 const KIND: u8 = 0x0f;

@@ -9,7 +9,7 @@ use crate::units::{COUNT_MAX, GRAIN};
 /// Bytes of a summary before its entries.
 pub const SUMMARY_HEADER: usize = 96;
 /// Bytes of a summary's entry.
-pub const SUMMARY_ENTRY: usize = 32;
+pub const SUMMARY_ENTRY: usize = 20;
 /// Bytes to which a partial segment is padded.
 pub const PARTIAL_ALIGN: usize = 4096;
 /// Grains of the largest partial segment: the whole of the largest segment.
@@ -35,12 +35,10 @@ bitflags::bitflags! {
 /// One block of a partial segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SummaryEntry {
-    /// Block id, or index in its table for a block of the IFile.
+    /// Block id, or index in its table for a block of the IFile; below 2^48.
     pub id: u64,
-    /// I-node number, or 0.
+    /// I-node number, or 0; below 2^48.
     pub owner: u64,
-    /// As in the block's header.
-    pub index: u64,
     /// The block's checksum.
     pub crc: u32,
     /// The block's length in grains.
@@ -100,8 +98,9 @@ impl Summary {
         out.extend_from_slice(&self.next_segment.to_le_bytes());
         out.resize(SUMMARY_HEADER, 0);
         for entry in &self.entries {
-            for word in [entry.id, entry.owner, entry.index] {
-                out.extend_from_slice(&word.to_le_bytes());
+            for word in [entry.id, entry.owner] {
+                debug_assert!(word < 1 << 48, "{entry:?}");
+                out.extend_from_slice(&word.to_le_bytes()[..6]);
             }
             out.extend_from_slice(&entry.crc.to_le_bytes());
             out.extend_from_slice(&entry.grains.to_le_bytes());
@@ -219,10 +218,10 @@ pub fn crc(payload: &[u8]) -> u32 {
 }
 
 fn entry(f: &mut Reader<'_>) -> Result<SummaryEntry, FormatError> {
-    let (id, owner, index) = (f.u64("id")?, f.u64("owner")?, f.u64("index")?);
+    let (id, owner) = (f.u48("id")?, f.u48("owner")?);
     let (crc, [low, high, kind, level]) = (f.u32("crc")?, f.u32("kind")?.to_le_bytes());
     let grains = u16::from_le_bytes([low, high]);
-    Ok(SummaryEntry { id, owner, index, crc, grains, kind: Kind::try_from(kind)?, level })
+    Ok(SummaryEntry { id, owner, crc, grains, kind: Kind::try_from(kind)?, level })
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::page::{self, refuse};
 use crate::units::Time;
 
 /// Version of the format that this crate writes, and the newest that it reads.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 /// Known features that a reader or writer may ignore.
 pub const COMPAT_MASK: u64 = 0;
 /// Known features that a reader may ignore and a writer may not.

@@ -3,6 +3,10 @@
 /// Most that crash counts, serial and commit numbers and totals may be, so that counting on from
 /// them cannot overflow.
 pub const COUNT_MAX: u64 = 1 << 62;
+/// I-node numbers are below this.
+pub const INO_LIMIT: u64 = 1 << 48;
+/// Block ids that a device gives are below this; six bytes hold those that a mount goes on to.
+pub const ID_LIMIT: u64 = 1 << 47;
 /// Bytes of a grain, the unit in which metadata is addressed.
 pub const GRAIN: usize = 64;
 /// Bytes of a metadata block's header.

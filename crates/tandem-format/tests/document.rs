@@ -65,7 +65,7 @@ fn hashes_and_checksums_are_as_shown() {
 fn sizes_are_as_shown() {
     assert_eq!((FANOUT, IMAP_PER_BLOCK, SEG_PER_BLOCK, GROUP_PER_BLOCK), (504, 252, 252, 126));
     assert_eq!((EXTENTS_PER_NODE, CHILDREN_PER_NODE), (168, 252));
-    assert_eq!((SUMMARY_HEADER, SUMMARY_ENTRY, PARTIAL_MAX), (96, 32, 131_072));
+    assert_eq!((SUMMARY_HEADER, SUMMARY_ENTRY, PARTIAL_MAX), (96, 20, 131_072));
     assert_eq!((GRAIN, HEADER, FREE_CHUNK, Leaf::CAPACITY), (64, 64, 4032, 4032));
     assert_eq!((CHECKPOINTS, SEGMENT_AREA, DATA_AREA), ([4096, 8192], 65536, 65536));
     assert_eq!((SEGMENTS_MAX, GROUPS_MAX, GROUP_BLOCKS_MAX), (1 << 22, 1 << 18, 1 << 27));

@@ -15,9 +15,6 @@ pub const LIMBO: Ino = 2;
 /// The longest name, in bytes.
 pub const NAME_MAX: usize = 255;
 
-/// I-node numbers are below this.
-pub(crate) const INO_LIMIT: Ino = 1 << 48;
-
 /// The largest file size, in bytes (2^63 - 1).
 pub const SIZE_MAX: u64 = i64::MAX as u64;
 

@@ -4,11 +4,10 @@ use proptest::prelude::*;
 const KINDS: [Kind; 4] = [Kind::Leaf, Kind::Delta, Kind::Map, Kind::Free];
 
 fn entry() -> impl Strategy<Value = SummaryEntry> {
-    (any::<[u64; 3]>(), any::<u32>(), 1u16..70, 0..KINDS.len(), any::<u8>()).prop_map(
-        |([id, owner, index], crc, grains, kind, level)| SummaryEntry {
-            id,
-            owner,
-            index,
+    (any::<[u64; 2]>(), any::<u32>(), 1u16..70, 0..KINDS.len(), any::<u8>()).prop_map(
+        |([id, owner], crc, grains, kind, level)| SummaryEntry {
+            id: id >> 16,
+            owner: owner >> 16,
             crc,
             grains,
             kind: KINDS[kind],
@@ -49,15 +48,8 @@ fn reseal(bytes: &mut [u8]) {
 }
 
 fn sample() -> Summary {
-    let entry = SummaryEntry {
-        id: 10,
-        owner: 11,
-        index: 12,
-        crc: 13,
-        grains: 14,
-        kind: Kind::Extent,
-        level: 15,
-    };
+    let entry =
+        SummaryEntry { id: 10, owner: 11, crc: 13, grains: 14, kind: Kind::Extent, level: 15 };
     Summary {
         volume: 1,
         crash: 2,
@@ -83,14 +75,15 @@ fn fields_lie_where_the_document_says() {
     assert_eq!(b[48..52], [5, 0, 0, 0]);
     assert_eq!(b[52..64], [2, 0, 0, 0, 64, 0, 0, 0, 7, 0, 0, 0]);
     assert!(b[72..96].iter().all(|&b| b == 0));
-    assert_eq!(b[128..152], [10u64, 11, 12].map(u64::to_le_bytes).concat());
-    assert_eq!(b[152..160], [13, 0, 0, 0, 14, 0, Kind::Extent as u8, 15]);
+    assert_eq!(b[116..128], [10, 0, 0, 0, 0, 0, 11, 0, 0, 0, 0, 0]);
+    assert_eq!(b[128..136], [13, 0, 0, 0, 14, 0, Kind::Extent as u8, 15]);
+    assert!(b[136..].iter().all(|&b| b == 0));
 }
 
 #[test]
 fn lengths() {
-    let lengths: Vec<usize> = [0, 1, 2, 3, 126, 127].map(Summary::len_for).to_vec();
-    assert_eq!(lengths, [128, 128, 192, 192, 4160, 4160]);
+    let lengths: Vec<usize> = [0, 1, 2, 4, 5, 200, 201].map(Summary::len_for).to_vec();
+    assert_eq!(lengths, [128, 128, 192, 192, 256, 4096, 4160]);
     assert_eq!(Summary::len_for(usize::MAX), usize::MAX);
 }
 

@@ -26,7 +26,7 @@ fn fields_lie_where_the_document_says() {
     let sb = superblock();
     let b = sb.encode();
     assert_eq!(&b[..8], b"TandemFS");
-    assert_eq!(b[12..16], 3u32.to_le_bytes());
+    assert_eq!(b[12..16], 4u32.to_le_bytes());
     assert_eq!(b[40..56], sb.uuid);
     assert_eq!(b[56..64], sb.volume.to_le_bytes());
     assert_eq!(&b[64..71], "Bücher".as_bytes());

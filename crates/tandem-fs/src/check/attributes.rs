@@ -1,10 +1,10 @@
 //! Extended attributes and access control lists.
 
-use tandem_format::{Kind, Record, Xattrs};
+use tandem_format::{ID_LIMIT, Kind, Record, Xattrs};
 
 use super::directory::text;
 use super::pass::Pass;
-use super::place::{ID_LIMIT, Place};
+use super::place::Place;
 use super::report::ProblemKind;
 use crate::ifile::Home;
 

@@ -1,11 +1,11 @@
 //! Directories: tables, leaves, and their entries.
 
-use tandem_format::{BlockMeta, Body, Entry, FormatError, Kind, Leaf, Record, Table};
+use tandem_format::{BlockMeta, Body, Entry, FormatError, ID_LIMIT, Kind, Leaf, Record, Table};
 
 use super::books::{Fact, NO, Subject};
 use super::inode::Source;
 use super::pass::{Pass, add};
-use super::place::{ID_LIMIT, Place, range};
+use super::place::{Place, range};
 use super::report::ProblemKind;
 use super::scan::Met;
 use crate::dir::{REV_BITS, TABLE_FLAG, rev_of};

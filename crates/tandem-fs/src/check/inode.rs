@@ -4,13 +4,13 @@
 use std::sync::atomic::Ordering;
 
 use tandem_format::{
-    BlockMeta, Body, Content, DirRoot, ExtentNode, FormatError, GroupEntry, ImapBlock, Kind, Leaf,
-    Record, SegEntry, Words, Xattrs,
+    BlockMeta, Body, Content, DirRoot, ExtentNode, FormatError, GroupEntry, ID_LIMIT, INO_LIMIT,
+    ImapBlock, Kind, Leaf, Record, SegEntry, Words, Xattrs,
 };
 
 use super::books::{Fact, NO, Subject};
 use super::pass::{Pass, add};
-use super::place::{ID_LIMIT, INO_LIMIT, Place, home_words};
+use super::place::{Place, home_words};
 use super::report::ProblemKind;
 use super::scan::Met;
 use crate::ifile::Home;

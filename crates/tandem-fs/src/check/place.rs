@@ -5,11 +5,6 @@ use tandem_format::Kind;
 use super::books::{Books, Fact, Subject};
 use crate::ifile::Home;
 
-/// Block ids are below this.
-pub(super) const ID_LIMIT: u64 = 1 << 50;
-
-pub(super) use crate::types::INO_LIMIT;
-
 /// What a block with an id is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {

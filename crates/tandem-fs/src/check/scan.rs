@@ -38,8 +38,7 @@ impl Listed<'_> {
     pub fn fits(&self, meta: &BlockMeta, bytes: &[u8]) -> bool {
         let e = self.entry;
         bytes.get(4..8).is_some_and(|crc| crc == e.crc.to_le_bytes())
-            && (e.owner, e.index, e.kind, e.level)
-                == (meta.owner, meta.index, meta.kind, meta.level)
+            && (e.owner, e.kind, e.level) == (meta.owner, meta.kind, meta.level)
             && (self.crash, self.serial) == (meta.crash, meta.serial)
     }
 }

@@ -5,12 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use tandem_format::{
-    FANOUT, GROUP_PER_BLOCK, Geometry, GroupEntry, IMAP_PER_BLOCK, Kind, Loc, SEG_PER_BLOCK,
-    SegEntry, Words,
+    FANOUT, GROUP_PER_BLOCK, Geometry, GroupEntry, ID_LIMIT, IMAP_PER_BLOCK, INO_LIMIT, Kind, Loc,
+    SEG_PER_BLOCK, SegEntry, Words,
 };
 
 use super::blocks::read_table_block;
-use super::place::{ID_LIMIT, INO_LIMIT};
 use super::report::{Findings, ProblemKind};
 use crate::cache::Key;
 use crate::error::{Error, Result};

@@ -1,10 +1,10 @@
 //! Extents: of a record, or of the tree that it leads to.
 
-use tandem_format::{Extent, ExtentNode, Kind};
+use tandem_format::{Extent, ExtentNode, ID_LIMIT, Kind};
 
 use super::books::{Fact, NO, Subject};
 use super::pass::{Pass, add};
-use super::place::{ID_LIMIT, Place};
+use super::place::Place;
 use super::report::ProblemKind;
 
 /// What a node's parent says of it.

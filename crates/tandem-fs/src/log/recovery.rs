@@ -4,7 +4,8 @@
 
 use tandem_device::Device;
 use tandem_format::{
-    BLOCK, COUNT_MAX, Checkpoint, DeltaRecord, Geometry, Kind, Loc, Summary, SummaryFlags, open,
+    BLOCK, COUNT_MAX, Checkpoint, DeltaRecord, Geometry, ID_LIMIT, INO_LIMIT, Kind, Loc, Summary,
+    SummaryFlags, open,
 };
 
 use crate::cache::Key;
@@ -12,11 +13,7 @@ use crate::error::{Error, Res, Result, corrupt};
 use crate::planted::{Planted, planted};
 use crate::space::Run;
 use crate::state::State;
-use crate::types::INO_LIMIT;
 use crate::volume::Core;
-
-/// Block ids are below this.
-const ID_LIMIT: u64 = 1 << 50;
 
 /// Where the log goes on.
 #[derive(Debug, Clone, Copy)]
@@ -197,12 +194,11 @@ fn apply_delta(core: &Core, block: &[u8], loc: Loc) -> Result<()> {
 }
 
 fn apply_record(st: &mut State, record: &DeltaRecord) -> Res<()> {
-    let limit = INO_LIMIT;
     match *record {
-        DeltaRecord::ImapSet { ino, w0, w1 } if ino < limit => {
+        DeltaRecord::ImapSet { ino, w0, w1 } if ino < INO_LIMIT => {
             st.imap_put(ino, [w0, w1])?;
         }
-        DeltaRecord::ImapClear { ino, n } if ino < limit => {
+        DeltaRecord::ImapClear { ino, n } if ino < INO_LIMIT => {
             for ino in ino..ino + n {
                 st.imap_put(ino, [0, 0])?;
             }

@@ -139,7 +139,6 @@ impl LogWriter {
             partial.entries.push(SummaryEntry {
                 id: item.id,
                 owner: item.owner,
-                index: item.index,
                 crc,
                 grains: (block.len() / GRAIN) as u16,
                 kind: item.kind,

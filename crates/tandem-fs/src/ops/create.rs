@@ -1,6 +1,6 @@
 //! New i-nodes and new names for old ones.
 
-use tandem_format::{Body as EntryBody, Content, DirRoot, Kind, Record, Xattrs};
+use tandem_format::{Body as EntryBody, Content, DirRoot, INO_LIMIT, Kind, Record, Xattrs};
 
 use super::access::{MAY_EXEC, MAY_WRITE};
 use super::{acl, check_name, is_dots, xattr};
@@ -8,7 +8,7 @@ use crate::cache::{Block, Body, Key};
 use crate::error::{Error, Res, Result, fail};
 use crate::ifile::Home;
 use crate::state::{ENTRY_COST, Node, State};
-use crate::types::{Attr, Cred, FileKind, INO_LIMIT, Ino};
+use crate::types::{Attr, Cred, FileKind, Ino};
 use crate::volume::Volume;
 
 /// The longest target of a symbolic link, in bytes.

@@ -91,7 +91,7 @@ impl<'a> Image<'a> {
         let (mut summary, n) = self.listed(loc);
         let start = self.segment_start(loc) + at as u64;
         let entry = &mut summary.entries[n];
-        (entry.id, entry.owner, entry.index) = (meta.id, meta.owner, meta.index);
+        (entry.id, entry.owner) = (meta.id, meta.owner);
         (entry.kind, entry.level, entry.crc) = (meta.kind, meta.level, block_crc);
         let within = (loc.offset() - self.segment_start(loc)) as usize;
         segment[within..within + bytes.len()].copy_from_slice(&bytes);

@@ -92,6 +92,8 @@ pub fn aged(args: &Args) -> Res<()> {
         contents::add_layout(&mut layouts, &mut fs[0], "untar on it", &args.top())?;
         reads.extend(contents::grep_rows(&mut fs, &args.top(), "", ", tree")?);
         reads.extend(contents::grep_rows(&mut fs, "aged", "", ", aged files")?);
+        // What was read has new access times, which are logged.
+        metadata::rest(&mut fs[0])?;
         metadata::prefetch(&mut fs, &format!("find -size +2k, cold, aged: {name}"))?;
         fs[0].end()?;
     }

@@ -7,10 +7,11 @@ use crate::bits::{BitReader, unzigzag};
 use crate::bytes::Reader;
 use crate::error::FormatError;
 use crate::hash::name_key;
-use crate::leaf::{Body, ENTRY_MIN, HEAD, INO_LIMIT, Leaf, REV_BITS};
+use crate::leaf::{Body, ENTRY_MIN, HEAD, Leaf, REV_BITS};
 use crate::record::{
     CONTENT_DIR, CONTENT_DIR_EMPTY, Content, DirRoot, Extent, Record, decode_content, decode_xattrs,
 };
+use crate::units::INO_LIMIT;
 
 const CONTENT_EXTENTS: u8 = 1;
 

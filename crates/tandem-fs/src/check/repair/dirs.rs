@@ -3,10 +3,9 @@
 //! without its tables, and without its record.
 
 use rustc_hash::FxHashSet;
-use tandem_format::{Body, Content, DirRoot, ExtentNode, Kind, Table, Xattrs};
+use tandem_format::{Body, Content, DirRoot, ExtentNode, ID_LIMIT, INO_LIMIT, Kind, Table, Xattrs};
 
 use super::super::directory::SEQ_MAX;
-use super::super::place::{ID_LIMIT, INO_LIMIT};
 use super::index::Role;
 use super::report::RepairKind;
 use super::survey::{Dir, Survey, leaf};

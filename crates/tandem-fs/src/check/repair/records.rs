@@ -1,10 +1,9 @@
 //! I-nodes and links: every record, and every entry that leads to one.
 
 use rustc_hash::FxHashSet;
-use tandem_format::{Body, Kind, name_key};
+use tandem_format::{Body, INO_LIMIT, Kind, name_key};
 
 use super::super::directory::{SEQ_MAX, bad_name, text};
-use super::super::place::INO_LIMIT;
 use super::base::{Hints, at_most};
 use super::index::{Info, Role};
 use super::mend::kind_of;

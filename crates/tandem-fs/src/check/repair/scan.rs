@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tandem_device::Device;
-use tandem_format::{BLOCK, BlockMeta, GRAIN, Geometry, Kind, Loc, Summary, SummaryFlags, peek};
+use tandem_format::{
+    BLOCK, BlockMeta, GRAIN, Geometry, ID_LIMIT, Kind, Loc, Summary, SummaryFlags, peek,
+};
 
 use super::super::blocks::open_block;
-use super::super::place::ID_LIMIT;
 use crate::error::Result;
 
 /// When a block was written: crash count, then serial number of its partial segment.

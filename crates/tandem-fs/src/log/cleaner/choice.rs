@@ -27,7 +27,7 @@ pub(super) struct Standing {
     pub now: u64,
 }
 
-/// Cost and benefit (LFS §3.6): the emptier and the older, the better, but with the cube of the share
+/// Cost and benefit (LFS §3.6): the emptier and the older, the better, but with the square of the share
 /// that is gained: where nothing tells hot from cold, age is chance, and the emptiest are best. As
 /// many as a round may move, and none unless they give half a segment more than they take: then it
 /// would go on for ever. In idle time only those that lie thin. When old ones give too little, the
@@ -36,7 +36,7 @@ pub(super) fn choose(segments: &[(u64, SegEntry)], s: Standing, need: Need) -> V
     let worth = |e: &SegEntry| {
         let u = f64::from(e.live) / s.size as f64;
         let age = s.now.saturating_sub(e.stamp) + 1;
-        (1.0 - u).powi(3) * age as f64 / (1.0 + u)
+        (1.0 - u).powi(2) * age as f64 / (1.0 + u)
     };
     let taken = take(segments, s, need, worth);
     if !taken.is_empty() || need == Need::Idle {

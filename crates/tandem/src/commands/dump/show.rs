@@ -145,12 +145,7 @@ pub fn summary_entry(entry: &SummaryEntry, loc: Loc, live: &str, out: &mut Listi
     let gap = if live.is_empty() { "" } else { ", " };
     out.row(
         format!("{kind:?} {id}"),
-        format!(
-            "{}, level {level}, owner {}, index {:#x}{gap}{live}",
-            location(loc),
-            entry.owner,
-            entry.index
-        ),
+        format!("{}, level {level}, owner {}{gap}{live}", location(loc), entry.owner),
     );
 }
 

@@ -1,13 +1,13 @@
 //! lost+found: what no directory has any more, under its i-node number.
 
-use tandem_format::{Body, Content, Kind, Record};
+use tandem_format::{Body, Content, INO_LIMIT, Kind, Record};
 
 use super::super::survey::{Inode, MADE, ORPHAN, leaf};
 use super::Writer;
 use super::directories::Target;
 use crate::error::Result;
 use crate::mkfs::directory;
-use crate::types::{FileKind, INO_LIMIT, LIMBO, ROOT};
+use crate::types::{FileKind, LIMBO, ROOT};
 
 /// Its name in the root directory.
 const NAME: &str = "lost+found";

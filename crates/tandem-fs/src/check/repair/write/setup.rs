@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tandem_device::Device;
-use tandem_format::{Checkpoint, CheckpointRoot, GROUP_PER_BLOCK, Kind, Loc, SegEntry};
+use tandem_format::{
+    Checkpoint, CheckpointRoot, GROUP_PER_BLOCK, ID_LIMIT, INO_LIMIT, Kind, Loc, SegEntry,
+};
 
-use super::super::super::place::{ID_LIMIT, INO_LIMIT};
 use super::super::index::Role;
 use super::super::survey::{MADE, Survey};
 use super::Writer;
