@@ -237,6 +237,18 @@ mod tests {
     }
 
     #[test]
+    fn numbers_fit_the_six_bytes_of_a_summary() {
+        for (next_ino, next_id, good) in [
+            (INO_LIMIT, ID_LIMIT, true),
+            (INO_LIMIT + 1, ID_LIMIT, false),
+            (INO_LIMIT, ID_LIMIT + 1, false),
+        ] {
+            let cp = Checkpoint { next_ino, next_id, ..sample(7, false, 1) };
+            assert_eq!(Checkpoint::decode(&cp.encode()).is_ok(), good, "{next_ino} {next_id}");
+        }
+    }
+
+    #[test]
     fn fields_lie_where_the_document_says() {
         let cp = sample(0x1122_3344_5566, true, 3);
         let b = cp.encode();
